@@ -72,6 +72,11 @@ export function queryInteger(limits: { min: number; max: number }) {
     .meta({ type: 'integer', minimum: limits.min, maximum: limits.max })
 }
 
+/** A parameter that may occur several times. */
+export function queryList<Item extends z.ZodType>(item: Item) {
+  return z.preprocess((value) => (Array.isArray(value) ? value : [value]), z.array(item).max(32))
+}
+
 /** An integer id in a path. Any other value is a 404. */
 export const pathId = z
   .string()

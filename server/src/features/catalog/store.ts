@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
+import { escapeLike } from '../../database/escape-like.ts'
 import type { Database } from '../../database/tables.ts'
 import type { CatalogModel } from './model.ts'
 import { parseStoredModel } from './stored-model.ts'
@@ -48,10 +49,6 @@ export async function listModels(
 
 const searchedText = sql<string>`lower(concat_ws(' ', model_name, entry->>'displayName', entry->>'family',
   entry->>'description', (SELECT string_agg(tag, ' ') FROM jsonb_array_elements_text(entry->'tags') AS tag)))`
-
-function escapeLike(word: string): string {
-  return word.replaceAll(/[\\%_]/g, '\\$&')
-}
 
 export async function findModelById(
   db: Database,

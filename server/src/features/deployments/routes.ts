@@ -24,9 +24,11 @@ import {
   deploymentsBody,
   listDeploymentsQuery,
   toDeploymentUsageBody,
+  toFilter,
+  toOrder,
   toReference,
 } from './schemas.ts'
-import { listDeployments } from './state/deployment-list.ts'
+import { countStatuses, listDeployments } from './state/deployment-list.ts'
 import { putToSleep } from './changes/sleep.ts'
 import { terminateDeployment } from './changes/terminate.ts'
 import { wakeForPerson } from './serving/wake.ts'
@@ -56,16 +58,21 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       config: { permission: 'readOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'listDeployments',
-        summary: 'List your deployments, or those of your organization, newest first',
+        summary: 'List your deployments, or those of your organization',
         tags,
         querystring: listDeploymentsQuery,
         response: { 200: deploymentsBody },
       },
     },
     async ({ query, viewer }) => {
-      const { items, total } = await listDeployments(deps.db, toListScope(viewer, query.scope), query)
+      const scope = toListScope(viewer, query.scope)
+      const filter = toFilter(query)
+      const [{ items, total }, counts] = await Promise.all([
+        listDeployments(deps.db, scope, filter, toOrder(query), query),
+        query.counts ? countStatuses(deps.db, scope, filter) : undefined,
+      ])
       const bodies = await presentDeployments(deps, items)
-      return { items: bodies, total, limit: query.limit, offset: query.offset }
+      return { items: bodies, total, limit: query.limit, offset: query.offset, counts }
     },
   )
 

@@ -2,7 +2,16 @@ import { z } from 'zod'
 import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import { modelTypes } from '../../ports/model-variant.ts'
 import type { ModelLora } from '../../ports/model-variant.ts'
-import { count, page, pageQuery, queryBoolean, timestamp } from '../../http/schemas.ts'
+import {
+  count,
+  page,
+  pageQuery,
+  queryBoolean,
+  queryInteger,
+  queryList,
+  text,
+  timestamp,
+} from '../../http/schemas.ts'
 import { findEngine } from '../catalog/engine-choice.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
 import { contextTokens, parallelSequences } from '../placement/schemas.ts'
@@ -12,6 +21,8 @@ import type { InstanceLoad } from './serving/instance-loads.ts'
 import { instancePhases } from './state/instance-lifecycle.ts'
 import type { Instance } from './state/instance-store.ts'
 import { deploymentStatuses, isActive, waitingReasons } from './state/lifecycle.ts'
+import { listOrders } from './state/deployment-list.ts'
+import type { DeploymentFilter, DeploymentOrder } from './state/deployment-list.ts'
 import { listScopes } from './state/list-scope.ts'
 import { referenceScopes } from './state/access-deployment.ts'
 import type { DeploymentReference } from './state/access-deployment.ts'
@@ -29,7 +40,34 @@ export const listDeploymentsQuery = pageQuery.extend({
         '`callable` lists your own and those shared with your current organization',
     ),
   active: queryBoolean(false).describe('true to exclude terminated deployments'),
+  q: text({ min: 0, max: 256 })
+    .optional()
+    .describe(
+      'Occurs in the alias, the name of the model, or the name or email of the owner, or starts the id',
+    ),
+  status: queryList(z.enum(deploymentStatuses)).optional().describe('Only these statuses; repeatable'),
+  owner: queryInteger({ min: 1, max: Number.MAX_SAFE_INTEGER })
+    .optional()
+    .describe('Only those of this user'),
+  sort: z
+    .enum(listOrders.flatMap((order) => [order, `-${order}`] as const))
+    .default('-created_at')
+    .describe(
+      'The order, descending with `-`; then from new to old. `name` is the alias, or the model’s name',
+    ),
+  counts: queryBoolean(false).describe('true to count the deployments by status, whatever `status` asks for'),
 })
+
+type ListQuery = z.output<typeof listDeploymentsQuery>
+
+export function toFilter({ active, q, status, owner }: ListQuery): DeploymentFilter {
+  return { active, search: q === '' ? null : (q ?? null), statuses: status ?? null, ownerId: owner ?? null }
+}
+
+export function toOrder({ sort }: ListQuery): DeploymentOrder {
+  const descending = sort.startsWith('-')
+  return { by: (descending ? sort.slice(1) : sort) as DeploymentOrder['by'], descending }
+}
 
 export const deploymentParams = z.object({
   deployment_id: z.string().describe('Id of a deployment'),
@@ -193,10 +231,14 @@ export const deploymentBody = z
   })
   .meta({ id: 'Deployment', description: 'A model that runs, or is about to run or has run, for its owner' })
 
-export const deploymentsBody = page(deploymentBody).meta({
-  id: 'DeploymentPage',
-  description: 'A page of deployments, newest first',
-})
+export const deploymentsBody = page(deploymentBody)
+  .extend({
+    counts: z
+      .partialRecord(z.enum(deploymentStatuses), count)
+      .optional()
+      .describe('How many deployments have each status, if `counts` asks for it'),
+  })
+  .meta({ id: 'DeploymentPage', description: 'A page of deployments' })
 
 /** Converts what differs from the row. The serializer drops the columns that callers don't see. */
 export function toDeploymentBody(
