@@ -11,6 +11,7 @@ CREATE TABLE users (
   contact_number          text,
   current_organization_id bigint NOT NULL REFERENCES organizations (id),
   profile_incomplete      boolean NOT NULL DEFAULT false,
+  last_active_at          timestamptz,
   disabled_at             timestamptz,
   deleted_at              timestamptz,
   created_at              timestamptz NOT NULL DEFAULT now(),
@@ -23,6 +24,7 @@ COMMENT ON COLUMN users.password_hash IS 'argon2id in PHC string format; null fo
 COMMENT ON COLUMN users.allowed_networks IS 'Networks in CIDR notation from which a service member may sign in and work; null for a person';
 COMMENT ON COLUMN users.current_organization_id IS 'The organization that all of the user''s sessions act in';
 COMMENT ON COLUMN users.profile_incomplete IS 'True for an account created through SSO until its owner has chosen a name and an organization';
+COMMENT ON COLUMN users.last_active_at IS 'The hour of the latest request; null before the first one';
 COMMENT ON COLUMN users.disabled_at IS 'When an operator disabled the account: it has no sessions and cannot sign in';
 COMMENT ON COLUMN users.deleted_at IS 'When the person deleted the account. The row stays, without personal data, because deployments and invoices refer to it.';
 

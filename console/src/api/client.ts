@@ -105,16 +105,18 @@ export function toUrl<const Path extends PathOf<'GET'>>(
   return writeUrl(path, input)
 }
 
+type QueryValue = string | number | boolean
+
 interface AnyInput extends RequestOptions {
   path?: Record<string, string | number>
-  query?: Record<string, string | number | boolean | undefined>
+  query?: Record<string, QueryValue | readonly QueryValue[] | undefined>
   body?: unknown
 }
 
 function writeUrl(path: string, { path: values = {}, query = {} }: AnyInput = {}): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) search.set(name, String(value))
+    for (const each of [value ?? []].flat()) search.append(name, String(each))
   }
   const url = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ''))
   return search.size > 0 ? `${url}?${search}` : url

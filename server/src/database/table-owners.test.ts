@@ -40,6 +40,10 @@ const sharedReads: Readonly<Record<string, { tables: readonly string[]; why: str
     ],
     why: "the export of a person's data",
   },
+  members: {
+    tables: ['invitations', 'memberships', 'passkeys', 'totp_factors', 'users'],
+    why: 'the list of people: members, programs and whom an invitation awaits, and second factors',
+  },
   metering: {
     tables: ['deployments', 'instances', 'users'],
     why: 'owners of usage, checks of spans against instances',

@@ -89,6 +89,7 @@ test('query parameters have their defaults', () => {
     .map(({ name, schema }: any) => [name, schema.default])
   expect(Object.fromEntries(defaults)).toEqual({
     active: false,
+    counts: false,
     enabled_only: true,
     group_by: 'day',
     limit: 100,
@@ -96,6 +97,7 @@ test('query parameters have their defaults', () => {
     now: false,
     offset: 0,
     scope: 'own',
+    sort: '-created_at',
     window: '1h',
   })
 })

@@ -84,6 +84,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /v1/organization                                       401        200     200     200    200          200       -
   PATCH  /v1/organization                                       401        403     403     200    200          200       organization.updated
   GET    /v1/organization/members                               401        200     200     200    200          200       -
+  GET    /v1/organization/people                                401        200     200     200    200          200       -
   PATCH  /v1/organization/members/{member_id}                   401        403     403     200    200          404       member.role_changed
   DELETE /v1/organization/members/{member_id}                   401        403     403     204    204          404       member.removed
   GET    /v1/organization/service-members                       401        403     403     200    200          200       -

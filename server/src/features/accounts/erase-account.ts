@@ -18,6 +18,7 @@ export async function eraseAccount(
       last_name: null,
       country: null,
       contact_number: null,
+      last_active_at: null,
       deleted_at: at,
       updated_at: at,
     })

@@ -22,6 +22,7 @@ export interface UsersTable {
   contact_number: string | null
   current_organization_id: number
   profile_incomplete: Generated<boolean>
+  last_active_at: Date | null
   disabled_at: Date | null
   deleted_at: Date | null
   created_at: DefaultedTimestamp

@@ -5,7 +5,18 @@ import { getMember } from '../organizations/members.ts'
 import { memberBody, toMemberBody } from '../organizations/schemas.ts'
 import { changeMemberRole } from './manage-member.ts'
 import { leaveOrganization, removeMember } from './remove-member.ts'
-import { handOverQuery, updateMemberBody, memberParams, toHandOver } from './schemas.ts'
+import { listPeople } from './people.ts'
+import {
+  handOverQuery,
+  updateMemberBody,
+  memberParams,
+  peopleBody,
+  peopleQuery,
+  toHandOver,
+  toPeopleFilter,
+  toPeopleOrder,
+  toPersonBody,
+} from './schemas.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config'>
 
@@ -14,6 +25,33 @@ const roles = 'Admins manage viewers and members; a super_admin manages everyone
 
 /** The routes with which people manage the members of their organization, and leave it. */
 export function memberRoutes(app: App, deps: Deps): void {
+  app.get(
+    '/v1/organization/people',
+    {
+      config: { permission: 'readOrganization' },
+      schema: {
+        operationId: 'listPeople',
+        summary: 'List the people and programs of your current organization',
+        description: 'Admins see open invitations too.',
+        tags,
+        querystring: peopleQuery,
+        response: { 200: peopleBody },
+      },
+    },
+    async ({ query, viewer }) => {
+      const { limit, offset } = query
+      const page = { limit, offset, at: deps.clock() }
+      const { items, total } = await listPeople(
+        deps.db,
+        viewer,
+        toPeopleFilter(query),
+        toPeopleOrder(query),
+        page,
+      )
+      return { items: items.map(toPersonBody), total, limit, offset }
+    },
+  )
+
   app.patch(
     '/v1/organization/members/:member_id',
     {

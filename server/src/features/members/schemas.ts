@@ -1,16 +1,73 @@
 import { z } from 'zod'
-import { pathId } from '../../http/schemas.ts'
+import { email, entityId, page, pageQuery, pathId, text, timestamp } from '../../http/schemas.ts'
 import { roleIds } from '../../base/roles.ts'
 import type { RoleName } from '../../base/roles.ts'
+import { peopleKinds, peopleOrders } from './people.ts'
+import type { PeopleFilter, PeopleOrder, Person } from './people.ts'
 import type { HandOver } from './remove-member.ts'
+
+const roleName = z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]])
 
 export const memberParams = z.object({
   member_id: pathId.describe('Id of the membership, as in the list of members'),
 })
 
+export const peopleQuery = pageQuery.extend({
+  q: text({ min: 0, max: 256 }).optional().describe('Occurs in the name or the email'),
+  role: roleName.optional().describe('Only this role'),
+  kind: z.enum(peopleKinds).optional().describe('Only members, programs or invitations'),
+  sort: z
+    .enum(peopleOrders.flatMap((order) => [order, `-${order}`] as const))
+    .default('name')
+    .describe('The order, descending with `-`'),
+})
+
+const personBody = z
+  .object({
+    kind: z.enum(peopleKinds).describe('`service` for a program'),
+    id: entityId.describe('Id of the membership, or of the invitation'),
+    user_id: entityId.nullable().describe('Id of the user; null for an invitation'),
+    name: z.string().nullable().describe('Name of the user; null for an invitation'),
+    email: email.describe('Email of the user or the invitee'),
+    role: roleName.describe('Role in the organization'),
+    second_factor: z
+      .boolean()
+      .nullable()
+      .describe('Whether the person has a second factor; null for others if you are no admin'),
+    last_active_at: timestamp
+      .nullable()
+      .describe('The hour of the latest request; null for others if you are no admin'),
+    joined_at: timestamp.nullable().describe('Start of the membership; null for others if you are no admin'),
+  })
+  .meta({ id: 'OrganizationPerson', description: 'A person or program of an organization, or an invitation' })
+
+export const peopleBody = page(personBody).meta({
+  id: 'OrganizationPeople',
+  description: 'A page of the people and programs of an organization',
+})
+
+type PeopleQuery = z.output<typeof peopleQuery>
+
+export function toPeopleFilter({ q, role, kind }: PeopleQuery): PeopleFilter {
+  return { search: q === '' ? null : (q ?? null), role: role ?? null, kind: kind ?? null }
+}
+
+export function toPeopleOrder({ sort }: PeopleQuery): PeopleOrder {
+  const descending = sort.startsWith('-')
+  return { by: (descending ? sort.slice(1) : sort) as PeopleOrder['by'], descending }
+}
+
+export function toPersonBody(person: Person): z.infer<typeof personBody> {
+  return {
+    ...person,
+    last_active_at: person.last_active_at?.toISOString() ?? null,
+    joined_at: person.joined_at?.toISOString() ?? null,
+  }
+}
+
 export const updateMemberBody = z
   .object({
-    role: z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]]).describe('The new role'),
+    role: roleName.describe('The new role'),
   })
   .meta({ id: 'MemberUpdate', examples: [{ role: 'admin' }] })
 

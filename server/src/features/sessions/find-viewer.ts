@@ -2,6 +2,7 @@ import { parseNetworks } from '../../base/network.ts'
 import { findStanding } from '../../base/standing.ts'
 import type { Actor, Viewer } from '../../base/viewer.ts'
 import type { Services } from '../../services.ts'
+import { recordActivity } from '../accounts/record-activity.ts'
 import { findLiveSession } from './find-live-session.ts'
 import { lifetime } from './lifetime.ts'
 import { renewSession, toPerson } from './store.ts'
@@ -43,6 +44,7 @@ export async function findViewer(
       .set({ last_seen_at: now, address: origin.address, user_agent: origin.userAgent })
       .where('id', '=', row.id)
       .execute()
+    await recordActivity(db, row.user_id, now)
   }
   const renewed =
     now.getTime() - row.renewed_at.getTime() >= hour &&

@@ -5,6 +5,7 @@ import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import { identifyActor } from '../accounts/identify-actor.ts'
 import { rememberNetwork } from '../accounts/known-networks.ts'
+import { recordActivity } from '../accounts/record-activity.ts'
 import { assertEnabled } from '../accounts/set-disabled.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { lifetime } from './lifetime.ts'
@@ -53,6 +54,7 @@ export async function startSession(
   })
   await rememberNetwork(transaction, userId, visitor.address, createdAt)
   await assertEnabled(transaction, userId)
+  await recordActivity(transaction, userId, createdAt)
   const actor = await identifyActor(transaction, visitor, userId)
   await recordAction(transaction, actor, 'session.started', {
     target: { type: 'session', id },
