@@ -27,7 +27,7 @@ const pollInterval = 500
 /** Deploys a model. With --wait, follows it until it serves requests. */
 export async function deploy({ env, output }: Context, model: string, options: DeployOptions): Promise<void> {
   const client = await connectClient(env)
-  const body = toDeploymentRequest(model, options)
+  const body = { ...toDeploymentRequest(model, options), alias: options.alias }
   let deployment = await client.call('POST', '/api/v1/model-deployments', { body }).catch(adviseOnRefusal)
   deployment = await setUp(client, deployment, options)
   if (options.wait) {
@@ -44,9 +44,8 @@ export async function deploy({ env, output }: Context, model: string, options: D
 
 /** Sets what a new deployment gets only by a change. */
 async function setUp(client: Client, deployment: Deployment, options: DeployOptions): Promise<Deployment> {
-  const { alias, idleMinutes, maxInstances, share } = options
+  const { idleMinutes, maxInstances, share } = options
   const set = {
-    '--alias': alias,
     '--idle-minutes': idleMinutes,
     '--max-instances': maxInstances,
     '--share': share,
@@ -55,7 +54,7 @@ async function setUp(client: Client, deployment: Deployment, options: DeployOpti
   if (names.length === 0) return deployment
   const path = { deployment_id: deployment.id }
   const sharing = share ? ({ shared_with: 'organization' } as const) : {}
-  const body = { alias, ...sharing, ...toPolicyChange({ idleMinutes, max: maxInstances }) }
+  const body = { ...sharing, ...toPolicyChange({ idleMinutes, max: maxInstances }) }
   try {
     return await client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', { path, body })
   } catch (error) {

@@ -56,6 +56,23 @@ test('the alias of a shared deployment is its first owner’s, whichever way a c
   expect((await change(bob, his, { shared_with: 'organization' })).status, 'free again').toBe(200)
 })
 
+test('a deployment is born with its alias, or not at all', async () => {
+  const { member, admin } = await createCast(server)
+  const create = (alias: unknown) => member.post(path, { model_name: 'berth-tiny', alias })
+  const created = await create('first-name')
+  expect(created).toMatchObject({ status: 201, body: { alias: 'first-name' } })
+  await waitForStatus(member, created.body.id, 'running')
+  expect(await reached(member, 'first-name')).toEqual([created.body.id])
+  const { items } = (await admin.get('/v1/organization/audit-log?action=deployment.created')).body
+  expect(items[0]).toMatchObject({ target: { name: 'first-name' }, details: { model: 'berth-tiny' } })
+  for (const name of ['berth-tiny-embedding', created.body.id, created.body.inference_model_uid]) {
+    expect(await create(name), name).toMatchObject(taken)
+  }
+  expect((await create('two words')).status).toBe(422)
+  expect((await create(null)).status).toBe(201)
+  expect((await member.get(path)).body.total).toBe(2)
+})
+
 test('of two owners who share an alias at once, one gets it', async () => {
   const { alice, bob, hers, his } = await setUp()
   const answers = await Promise.all([share(alice, hers, 'assistant'), share(bob, his, 'assistant')])

@@ -85,11 +85,13 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
     if (!choice) return
     deploy.mutate(
       {
-        request: { model_name: model.model_name, ...choice, ...requirements },
-        changes: {
-          ...(sleeps && { idle_minutes: offeredIdleMinutes }),
+        request: {
+          model_name: model.model_name,
+          ...choice,
+          ...requirements,
           ...(alias.trim() !== '' && { alias: alias.trim() }),
         },
+        changes: sleeps ? { idle_minutes: offeredIdleMinutes } : {},
       },
       {
         onSuccess({ deployment: { id }, changeError }) {

@@ -27,8 +27,8 @@ export const planQuery = (modelName: string, choice: Variant | undefined, requir
 
 interface DeployInput {
   request: DeploymentRequestInput
-  /** Set once the deployment exists: when it sleeps, if not as the operator has set it, and its alias */
-  changes: Pick<DeploymentUpdateInput, 'idle_minutes' | 'alias'>
+  /** Set once the deployment exists: when it sleeps, if not as the operator has set it */
+  changes: Pick<DeploymentUpdateInput, 'idle_minutes'>
 }
 
 /** Creates a deployment. Don't repeat it after a `changeError`, which refuses `changes`: it exists then. */

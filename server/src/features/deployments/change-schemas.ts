@@ -48,6 +48,18 @@ export const engineVersion = text({ min: 1, max: 64 })
   .nullable()
   .describe('The version of the engine that instances have; null: the newest one at each start')
 
+export const alias = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9._:/-]{1,128}$/,
+    'Use 1 to 128 letters without accents, digits or the characters . _ : / -',
+  )
+  .nullable()
+  .describe(
+    'A further value for `model` in inference requests, which goes before model names; null for none. No name of another model, ' +
+      'LoRA or deployment. Of several deployments with the same alias, the least busy running one serves a request',
+  )
+
 export const createDeploymentBody = z
   .strictObject({
     model_name: unicodeText()
@@ -59,6 +71,7 @@ export const createDeploymentBody = z
     quantization: choiceText.describe('Quantization of the weights, such as `q4_k_m`'),
     ...minimums,
     instance_type: choiceText.describe('The only instance type that may serve, such as `local-cpu`'),
+    alias: alias.optional(),
     engine_options: engineOptions.optional(),
   })
   .meta({
@@ -99,18 +112,6 @@ export const sharedWith = z
   .nullable()
   .describe(
     '`organization`: every member of the organization may call the model while it is their current organization; null: only the owner',
-  )
-
-export const alias = z
-  .string()
-  .regex(
-    /^[A-Za-z0-9._:/-]{1,128}$/,
-    'Use 1 to 128 letters without accents, digits or the characters . _ : / -',
-  )
-  .nullable()
-  .describe(
-    'A further value for `model` in inference requests, which goes before model names; null for none. No name of another model, ' +
-      'LoRA or deployment. Of several deployments with the same alias, the least busy running one serves a request',
   )
 
 const schedule = z

@@ -87,17 +87,14 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         tags,
         body: createDeploymentBody,
         response: { 201: deploymentBody },
-        errors: [...deploymentErrors, 'runtime_unavailable'],
+        errors: [...deploymentErrors, 'alias_taken', 'runtime_unavailable'],
       },
     },
     async ({ body, viewer }, reply) => {
-      const deployment = await requestDeployment(
-        deps,
-        viewer,
-        toVariantChoice(body),
-        toRequirements(body),
-        body.engine_options,
-      )
+      const deployment = await requestDeployment(deps, viewer, toVariantChoice(body), toRequirements(body), {
+        alias: body.alias,
+        engineOptions: body.engine_options,
+      })
       return reply.code(201).send(await presentDeployment(deps, deployment))
     },
   )

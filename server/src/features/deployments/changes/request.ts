@@ -6,23 +6,35 @@ import { assertBudgetsAllow, readBlockingBudgets } from '../../billing/budgets/b
 import { assertCanDeploy, readTrialUsage } from '../../billing/limits/deployment-limits.ts'
 import type { VariantChoice } from '../../catalog/model.ts'
 import { requireEngineOptions } from '../../catalog/engine-options.ts'
+import { holdNames } from '../../catalog/hold-names.ts'
 import { serializeVariant } from '../../catalog/stored-model.ts'
 import { chooseDeployable } from '../../placement/plan.ts'
 import type { Requirements } from '../../placement/choose-instance.ts'
 import { holdMembership } from '../../organizations/memberships.ts'
+import { describeTarget } from '../state/audit-target.ts'
 import { explainSelection } from '../state/resize.ts'
 import { insertDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
+import { claimNames } from './claim-names.ts'
 import { requireAdmin } from '../state/access-deployment.ts'
 import type { EngineOptions } from '../../../ports/model-variant.ts'
 
-/** Creates a deployment if hardware, billing and budgets allow it. A worker provisions it later. */
+/** What a deployment has from the start besides its model and its hardware. */
+interface NewSettings {
+  alias?: string | null | undefined
+  engineOptions?: EngineOptions | undefined
+}
+
+/**
+ * Creates a deployment if hardware, billing and budgets allow it. A worker provisions it later. Throws
+ * `alias_taken` like a change.
+ */
 export async function requestDeployment(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices' | 'runtime'>,
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
   requirements: Requirements,
-  engineOptions: EngineOptions = {},
+  { alias = null, engineOptions = {} }: NewSettings = {},
 ): Promise<Deployment> {
   const { organizationId } = viewer
   const id = uuidv7()
@@ -30,7 +42,7 @@ export async function requestDeployment(
     await requireAdmin(deps, viewer, {
       id,
       organization_id: organizationId,
-      alias: null,
+      alias,
       model_name: input.modelName,
     })
   }
@@ -42,18 +54,18 @@ export async function requestDeployment(
   const budgets = await readBlockingBudgets(deps, start)
   const at = deps.clock()
   return deps.db.transaction().execute(async (transaction) => {
+    // In the order of all writers, names are locked before rows.
+    if (alias !== null) await holdNames(transaction, organizationId)
     await holdMembership(transaction, viewer)
     await assertCanDeploy(transaction, deps, organizationId, trialUse)
     await assertBudgetsAllow(transaction, deps, budgets, start)
-    const target = { type: 'deployment', id, name: variant.modelName } as const
-    const details = Object.keys(engineOptions).length === 0 ? {} : { engine_options: engineOptions }
-    await recordAction(transaction, viewer, 'deployment.created', { target, details })
-    return insertDeployment(
+    const deployment = await insertDeployment(
       transaction,
       {
         id,
         user_id: viewer.userId,
         organization_id: organizationId,
+        alias,
         model_name: variant.modelName,
         model_format: variant.format,
         model_size_in_billions: variant.sizeInBillions,
@@ -76,5 +88,13 @@ export async function requestDeployment(
       },
       `Requested by ${viewer.name}.`,
     )
+    await claimNames(transaction, viewer, deployment, at)
+    const { target, details } = await describeTarget(transaction, viewer, deployment)
+    const options = Object.keys(engineOptions).length === 0 ? {} : { engine_options: engineOptions }
+    await recordAction(transaction, viewer, 'deployment.created', {
+      target,
+      details: { ...details, ...options },
+    })
+    return deployment
   })
 }
