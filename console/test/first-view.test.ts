@@ -11,7 +11,7 @@ const limits = {
   '/deployments': 115_000,
   '/catalog': 121_000,
   '/catalog/qwen3': 125_000,
-  '/playground': 131_500,
+  '/playground': 132_000,
   '/usage': 125_000,
 }
 
