@@ -15,11 +15,16 @@ export default defineConfig({
   // The server replaces this placeholder with the nonce of each response.
   html: { cspNonce: '__CSP_NONCE__' },
   resolve: {
-    alias: {
-      // Its browser build parses KaTeX's HTML in the document, where the content security policy reports
-      // every inline style.
-      'hast-util-from-html-isomorphic': fileURLToPath(import.meta.resolve('hast-util-from-html-isomorphic')),
-    },
+    alias: [
+      {
+        // Its browser build parses KaTeX's HTML in the document, where the content security policy reports
+        // every inline style.
+        find: 'hast-util-from-html-isomorphic',
+        replacement: fileURLToPath(import.meta.resolve('hast-util-from-html-isomorphic')),
+      },
+      // The shim is for versions of React without this hook.
+      { find: /^use-sync-external-store\/shim$/, replacement: 'react' },
+    ],
   },
   build: {
     target: 'es2024',

@@ -1,5 +1,7 @@
 export const deployments = {
   deploy: 'Deploy a model',
+  search: 'Search name, owner or id',
+  anyStatus: 'Any status',
   filter: 'Show',
   active: 'Current',
   all: 'All',

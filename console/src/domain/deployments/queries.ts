@@ -21,6 +21,8 @@ export interface DeploymentFilter {
   team?: boolean
   /** Whether to include terminated ones */
   all: boolean
+  q?: string
+  status?: Deployment['status']
   page: number
 }
 
@@ -33,6 +35,8 @@ export const deploymentsQuery = (filter: DeploymentFilter) =>
         query: {
           ...(filter.team && { scope: 'organization' }),
           active: !filter.all,
+          q: filter.q,
+          status: filter.status && [filter.status],
           limit: pageSize,
           offset: (filter.page - 1) * pageSize,
         },

@@ -1,9 +1,10 @@
-import { Search, SlidersHorizontal } from 'lucide-react'
+import { SlidersHorizontal } from 'lucide-react'
 import { useId, useState } from 'react'
 import type { ReactNode } from 'react'
 import { classNames } from '../../class-names.ts'
 import { Button } from '../../components/button.tsx'
-import { UnlabeledInput, UnlabeledSelect } from '../../components/field.tsx'
+import { UnlabeledSelect } from '../../components/field.tsx'
+import { SearchInput } from '../../components/search-input.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { formatNumber } from '../../format.ts'
 import type { CatalogSearch } from './catalog-search.ts'
@@ -31,19 +32,7 @@ export function CatalogFilters(props: CatalogFiltersProps) {
   const set = [filters.type, filters.provider, filters.family, filters.size, filters.fits].filter(Boolean)
   return (
     <search className="flex flex-wrap items-center gap-2">
-      <div className="relative min-w-0 flex-1 basis-48 lg:max-w-72">
-        <Search aria-hidden className="absolute top-2.5 left-3 size-4 text-muted" />
-        <UnlabeledInput
-          type="search"
-          aria-label={words.search}
-          placeholder={words.search}
-          value={draft}
-          onChange={({ target }) => onDraftChange(target.value)}
-          className="pl-9"
-          autoComplete="off"
-          spellCheck={false}
-        />
-      </div>
+      <SearchInput label={words.search} value={draft} onChange={onDraftChange} />
       <Button
         className="md:hidden"
         aria-expanded={isOpen}

@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { Library, SearchX } from 'lucide-react'
-import { Suspense, useDeferredValue, useState, useEffect, useRef } from 'react'
+import { Suspense, useDeferredValue, useState, useEffect } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { EmptyState, ErrorState } from '../../components/states.tsx'
+import { useSearchDraft } from '../../components/use-search-draft.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import type { CatalogSearch } from './catalog-search.ts'
 import { text } from '../../text/index.ts'
@@ -106,30 +107,6 @@ export function CatalogPage() {
       </div>
     </Page>
   )
-}
-
-/** The text of a search field in the URL. Calls `write` when typing pauses; follows other URL changes. */
-function useSearchDraft(value: string, write: (value: string) => void) {
-  const [draft, setDraft] = useState(value)
-  const lastWritten = useRef(value)
-  const writeNow = useRef(write)
-
-  useEffect(() => {
-    writeNow.current = write
-  })
-  useEffect(() => {
-    if (value !== lastWritten.current) setDraft(value)
-    lastWritten.current = value
-  }, [value])
-  useEffect(() => {
-    if (draft === lastWritten.current) return
-    const timer = setTimeout(() => {
-      lastWritten.current = draft
-      writeNow.current(draft)
-    }, 250)
-    return () => clearTimeout(timer)
-  }, [draft])
-  return [draft, setDraft] as const
 }
 
 function NoModel({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) {

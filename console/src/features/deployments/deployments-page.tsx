@@ -12,6 +12,7 @@ import { formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { DeploymentsTable } from './deployments-table.tsx'
+import { ListFilters } from './list-filters.tsx'
 import { toFilter } from './list-search.ts'
 import type { ListSearch } from './list-search.ts'
 
@@ -38,8 +39,11 @@ export function DeploymentsPage() {
   const { team = false, all, page } = filter
   const { data, error, refetch, isPlaceholderData } = useQuery(deploymentsQuery(filter))
   const isEmpty = data?.total === 0 && !isPlaceholderData
-  const ever = useQuery({ ...everDeployedQuery, enabled: isEmpty && !team })
-  const isFirstRun = isEmpty && !team && ever.data === false
+  const isFiltered = search.q !== undefined || search.status !== undefined
+  const ever = useQuery({ ...everDeployedQuery, enabled: isEmpty && !team && !isFiltered })
+  const isFirstRun = isEmpty && !team && !isFiltered && ever.data === false
+  const change = (changes: ListSearch) =>
+    void navigate({ search: { ...search, page: undefined, ...changes }, replace: true, resetScroll: false })
   return (
     <Page
       {...text.pages.deployments}
@@ -49,12 +53,7 @@ export function DeploymentsPage() {
           <SegmentedControl
             label={text.team.whose}
             value={team ? 'team' : 'own'}
-            onValueChange={(whose) =>
-              void navigate({
-                search: { team: whose === 'team' ? 'yes' : undefined, show: search.show },
-                replace: true,
-              })
-            }
+            onValueChange={(whose) => change({ team: whose === 'team' ? 'yes' : undefined })}
             options={[
               { value: 'own', label: text.team.own },
               { value: 'team', label: text.team.team },
@@ -63,12 +62,7 @@ export function DeploymentsPage() {
           <SegmentedControl
             label={words.filter}
             value={all ? 'all' : 'active'}
-            onValueChange={(show) =>
-              void navigate({
-                search: { team: search.team, show: show === 'all' ? 'all' : undefined },
-                replace: true,
-              })
-            }
+            onValueChange={(show) => change({ show: show === 'all' ? 'all' : undefined })}
             options={[
               { value: 'active', label: words.active },
               { value: 'all', label: words.all },
@@ -82,8 +76,9 @@ export function DeploymentsPage() {
         </>
       }
     >
+      {!isFirstRun && (isFiltered || !isEmpty) && <ListFilters search={search} onChange={change} />}
       <Section flush>
-        {data === undefined || (isEmpty && !team && ever.isPending) ? (
+        {data === undefined || (isEmpty && !team && !isFiltered && ever.isPending) ? (
           error ? (
             <ErrorState error={error} onRetry={() => void refetch()} />
           ) : (

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { Boxes, FileQuestion, Users } from 'lucide-react'
+import { Boxes, FileQuestion, SearchX, Users } from 'lucide-react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/states.tsx'
@@ -12,7 +12,8 @@ const words = text.emptyList
 
 /** Why a list is empty: the team has nothing, all are terminated, or the page is beyond the end. */
 export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyondEnd: boolean }) {
-  const { team, show } = search
+  const { team, show, q, status } = search
+  if ((q !== undefined || status !== undefined) && !isBeyondEnd) return <NoMatch search={search} />
   if (team && !isBeyondEnd) return <EmptyTeam />
   const isPage = show === 'all' || isBeyondEnd
   return (
@@ -23,7 +24,7 @@ export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyon
         title={isPage ? words.emptyPageTitle : words.noneActiveTitle}
         action={
           <Button asChild>
-            <Link to="/deployments" search={{ team, show: 'all' }}>
+            <Link to="/deployments" search={{ team, q, status, show: 'all' }}>
               {isPage ? words.firstPage : words.showAll}
             </Link>
           </Button>
@@ -32,6 +33,25 @@ export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyon
         {isPage ? words.emptyPage : words.noneActive}
       </EmptyState>
     </>
+  )
+}
+
+/** The search and the filters find nothing. */
+function NoMatch({ search: { team, show } }: { search: ListSearch }) {
+  return (
+    <EmptyState
+      icon={<SearchX />}
+      title={words.noMatchTitle}
+      action={
+        <Button asChild>
+          <Link to="/deployments" search={{ team, show }}>
+            {words.clearFilters}
+          </Link>
+        </Button>
+      }
+    >
+      {words.noMatch}
+    </EmptyState>
   )
 }
 

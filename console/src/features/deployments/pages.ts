@@ -6,14 +6,16 @@ import { readText } from '../../routing/search.ts'
 import type { RawSearch } from '../../routing/search.ts'
 import { text } from '../../text/index.ts'
 import { statisticsWindows } from './statistics-windows.ts'
-import { toFilter } from './list-search.ts'
+import { statuses, toFilter } from './list-search.ts'
 import type { ListSearch } from './list-search.ts'
 
 export const deploymentsPage = page({
   path: '/deployments',
-  readSearch: ({ team, show, page }: RawSearch): ListSearch => ({
+  readSearch: ({ team, show, q, status, page }: RawSearch): ListSearch => ({
     team: team === 'yes' ? 'yes' : undefined,
     show: show === 'all' ? 'all' : undefined,
+    q: readText(q),
+    status: statuses.find((one) => one === status),
     page: readText(page),
   }),
   heading: text.pages.deployments,
