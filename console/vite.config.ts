@@ -32,15 +32,17 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     rolldownOptions: {
       output: {
-        // Each group includes its imports: code of every page, the first views of members and visitors, and
-        // code of dialogs, menus and messages. Many small files would compress worse and need more requests.
+        // Each group includes its imports: code of every page, forms, the first views of members and
+        // visitors, and code of dialogs, menus and messages. Many small files would compress worse and need
+        // more requests.
         codeSplitting: {
           groups: [
             { name: 'early', test: /console.src.api.early/ },
             {
               name: 'core',
-              test: /console.src.(main|components.(form|field|wordmark))|react-query.+(useQuery|useMutation)\.|icons.x\./,
+              test: /console.src.(main|components.(field|wordmark))|react-query.+(useQuery|useMutation)\.|icons.x\./,
             },
+            { name: 'form', test: /console.src.components.form/ },
             { name: 'list', test: /console.src.(shell.app-shell|features.deployments.deployments-page)/ },
             { name: 'sign-in', test: /console.src.features.auth.sign-in-page/ },
             {
