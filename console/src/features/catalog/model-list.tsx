@@ -7,6 +7,7 @@ import { formatBytes, formatMoney, formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { describeModel } from './filter.ts'
 import type { CatalogEntry } from './filter.ts'
+import { rememberPlace, useReturnPlace } from './return-place.ts'
 import { nameFormat } from '../../domain/models/variant-names.ts'
 
 const words = text.catalog
@@ -27,6 +28,7 @@ interface ModelListProps {
 
 /** A list of models with links to their pages. */
 export function ModelList({ entries, currency, arePlacementsLoading, isReturn }: ModelListProps) {
+  useReturnPlace()
   const shown = useDeferredValue(entries, isReturn ? entries : entries.slice(0, firstRows))
   return (
     <ul className="divide-y">
@@ -58,6 +60,7 @@ const ModelRow = memo(function ModelRow({ entry, currency, arePlacementsLoading 
           <Link
             to="/catalog/$modelId"
             params={{ modelId: model.id }}
+            onClick={({ currentTarget }) => rememberPlace(currentTarget)}
             className="font-semibold after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
           >
             {model.display_name}
