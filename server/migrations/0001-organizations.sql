@@ -26,8 +26,8 @@ CREATE TABLE memberships (
 CREATE INDEX memberships_organization_idx ON memberships (organization_id, joined_at);
 
 -- Server processes cache sessions. The triggers on sessions, users, memberships and organizations invalidate
--- these caches through the channel session_revoked. The payload is a user id; an empty payload invalidates
--- every session.
+-- these caches through the channel session_revoked, or through viewer_renamed if nobody has other rights. The
+-- payload is a user id; an empty payload of session_revoked invalidates every session.
 CREATE FUNCTION notify_session_revoked() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('session_revoked', coalesce(OLD.user_id, NEW.user_id)::text);
@@ -44,6 +44,15 @@ BEGIN
 END
 $$;
 CREATE TRIGGER organizations_changed AFTER UPDATE ON organizations FOR EACH ROW
-  WHEN ((OLD.name, OLD.status, OLD.requires_second_factor)
-    IS DISTINCT FROM (NEW.name, NEW.status, NEW.requires_second_factor))
+  WHEN ((OLD.status, OLD.requires_second_factor) IS DISTINCT FROM (NEW.status, NEW.requires_second_factor))
   EXECUTE FUNCTION notify_organization_changed();
+
+CREATE FUNCTION notify_organization_renamed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('viewer_renamed', user_id::text) FROM memberships WHERE organization_id = NEW.id;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER organizations_renamed AFTER UPDATE ON organizations FOR EACH ROW
+  WHEN (OLD.name IS DISTINCT FROM NEW.name)
+  EXECUTE FUNCTION notify_organization_renamed();

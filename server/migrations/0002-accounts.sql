@@ -37,9 +37,19 @@ BEGIN
 END
 $$;
 CREATE TRIGGER users_changed AFTER UPDATE ON users FOR EACH ROW
-  WHEN ((OLD.email, OLD.name, OLD.current_organization_id, OLD.profile_incomplete, OLD.allowed_networks)
-    IS DISTINCT FROM (NEW.email, NEW.name, NEW.current_organization_id, NEW.profile_incomplete, NEW.allowed_networks))
+  WHEN ((OLD.email, OLD.current_organization_id, OLD.profile_incomplete, OLD.allowed_networks)
+    IS DISTINCT FROM (NEW.email, NEW.current_organization_id, NEW.profile_incomplete, NEW.allowed_networks))
   EXECUTE FUNCTION notify_viewer_changed();
+
+CREATE FUNCTION notify_viewer_renamed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('viewer_renamed', OLD.id::text);
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER users_renamed AFTER UPDATE ON users FOR EACH ROW
+  WHEN (OLD.name IS DISTINCT FROM NEW.name)
+  EXECUTE FUNCTION notify_viewer_renamed();
 CREATE TRIGGER users_email_verified AFTER UPDATE OF email_verified_at ON users FOR EACH ROW
   WHEN (OLD.email_verified_at IS DISTINCT FROM NEW.email_verified_at)
   EXECUTE FUNCTION notify_viewer_changed();

@@ -7,16 +7,18 @@ import type { Database } from './tables.ts'
 
 /**
  * Channels of notifications. The payload is a deployment id; for `session_revoked` (a session, a role or a
- * profile changed) and `deployment_changed` (targets of requests changed) a user id, or empty for all.
+ * right changed) and `deployment_changed` (targets of requests changed) a user id, or empty for all, and for
+ * `viewer_renamed` (the user or an organization has another name, and no other rights) a user id.
  */
-export type Channel = 'deployment_due' | 'deployment_event' | 'session_revoked' | 'deployment_changed'
+export type Channel = (typeof channels)[number]
 
-const channels: readonly Channel[] = [
+const channels = [
   'deployment_due',
   'deployment_event',
   'session_revoked',
+  'viewer_renamed',
   'deployment_changed',
-]
+] as const
 
 /** PostgreSQL notifications. A lost connection may lose some, so listeners poll, also after a reconnect. */
 export interface Notifications {

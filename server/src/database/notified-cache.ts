@@ -20,6 +20,13 @@ export interface Loaded<Value> {
   survives?: boolean
 }
 
+interface Limits {
+  limit: number
+  milliseconds: number
+  /** A channel whose notifications every value survives */
+  harmless?: Channel
+}
+
 interface Entry<Value> extends Loaded<Value> {
   /** Milliseconds on the monotonic clock */
   readAt: number
@@ -43,9 +50,9 @@ const patienceMilliseconds = 1_000
 export function createNotifiedCache<Value>(
   notifications: Notifications,
   channel: Channel,
-  { limit, milliseconds }: { limit: number; milliseconds: number },
+  limits: Limits,
 ): NotifiedCache<Value> {
-  return new RowCache(notifications, channel, new Entries(limit), milliseconds)
+  return new RowCache(notifications, channel, new Entries(limits.limit), limits)
 }
 
 class RowCache<Value> implements NotifiedCache<Value> {
@@ -60,12 +67,20 @@ class RowCache<Value> implements NotifiedCache<Value> {
   /** Reads without a response so far: any of them shows a frozen or unreachable database */
   #silentReads = new Set<Promise<Value | null>>()
 
-  constructor(notifications: Notifications, channel: Channel, entries: Entries<Value>, milliseconds: number) {
+  constructor(
+    notifications: Notifications,
+    channel: Channel,
+    entries: Entries<Value>,
+    { milliseconds, harmless }: Limits,
+  ) {
     this.#notifications = notifications
     this.#entries = entries
     this.#milliseconds = milliseconds
     this.#stops = [
       notifications.subscribe(channel, (payload) => this.#invalidate(payload)),
+      ...(harmless === undefined
+        ? []
+        : [notifications.subscribe(harmless, (payload) => this.#distrustUser(Number(payload)))]),
       notifications.onInterrupted(() => this.#distrust()),
       // Notifications were missed, and the database can be asked again.
       notifications.onReconnected(() => this.#expectResponses()),
@@ -155,6 +170,11 @@ class RowCache<Value> implements NotifiedCache<Value> {
     this.#entries.distrust()
   }
 
+  #distrustUser(userId: number): void {
+    this.#forgetReads()
+    this.#entries.distrustUser(userId)
+  }
+
   #expectResponses(): void {
     this.#unreachableUntil = -Infinity
     this.#silentReads.clear()
@@ -221,6 +241,10 @@ class Entries<Value> {
       if (entry?.survives === true) entry.distrusted = true
       else this.remove(key)
     }
+  }
+
+  distrustUser(userId: number): void {
+    for (const key of this.#keys.get(userId) ?? []) this.#entries.get(key)!.distrusted = true
   }
 
   distrust(): void {

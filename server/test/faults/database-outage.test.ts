@@ -318,7 +318,7 @@ test('requests in flight go on while the database has no connection left, and a 
   }
 })
 
-test('a locked table delays no chats to deployments that are known, also after a change of theirs', async () => {
+test('locked tables delay no chats to deployments that are known, also after a change of theirs or a name', async () => {
   const own = await createTestDatabase()
   const holder = new pg.Client({ connectionString: own.url })
   await holder.connect()
@@ -333,11 +333,20 @@ test('a locked table delays no chats to deployments that are known, also after a
     expect(await chat()).toBe(200)
     const changed = Promise.withResolvers<string>()
     setting.application.notifications.subscribe('deployment_changed', changed.resolve)
-    await holder.query('BEGIN; LOCK TABLE deployments IN ACCESS EXCLUSIVE MODE')
-    await administer(own.url, `SELECT pg_notify('deployment_changed', max(id)::text) FROM users`)
-    await changed.promise
+    const renamed = Promise.withResolvers<void>()
+    let renames = 0
+    setting.application.notifications.subscribe('viewer_renamed', () => ++renames === 2 && renamed.resolve())
+    await holder.query('BEGIN; LOCK TABLE deployments, sessions IN ACCESS EXCLUSIVE MODE')
+    await administer(
+      own.url,
+      `SELECT pg_notify('deployment_changed', max(id)::text) FROM users`,
+      `UPDATE users SET name = 'Another'`,
+      `UPDATE organizations SET name = 'Another'`,
+    )
+    await Promise.all([changed.promise, renamed.promise])
     expect(await Promise.all([chat(), chat(), chat()])).toEqual([200, 200, 200])
     expect((await holder.query('COMMIT')).command).toBe('COMMIT')
+    expect((await owner.get('/v1/auth/session')).body.user.name).toBe('Another')
     await owner.delete(`/api/v1/model-deployments/${model}`)
     await expect.poll(chat).toBe(404)
   } finally {

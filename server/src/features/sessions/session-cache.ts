@@ -11,7 +11,11 @@ export type SessionCache = NotifiedCache<Pick<FoundViewer, 'viewer' | 'freshUnti
 
 /** Keeps sessions for at most a minute, so that changes that bypass the triggers take effect soon. */
 export function createSessionCache(notifications: Notifications): SessionCache {
-  return createNotifiedCache(notifications, 'session_revoked', { limit: 20_000, milliseconds: 60_000 })
+  return createNotifiedCache(notifications, 'session_revoked', {
+    limit: 20_000,
+    milliseconds: 60_000,
+    harmless: 'viewer_renamed',
+  })
 }
 
 /** Finds the viewer of a token in the cache; null when it is not cached or the session is due for renewal. */
