@@ -30,16 +30,21 @@ export async function runOnEmptyDatabase(run: (databaseUrl: string) => Promise<v
   }
 }
 
-/** Starts two APIs and two workers with the same settings. The cleanup kills them. */
+/**
+ * Starts two APIs and two workers with the same settings. The cleanup kills them. `prepare` gets each
+ * DATA_DIR before the start.
+ */
 export async function startMembers(
   settings: Record<string, string>,
   cleanup: AsyncDisposableStack,
+  prepare: (dataDirectory: string) => void = () => undefined,
 ): Promise<Member[]> {
   const members: Member[] = []
   cleanup.defer(() => killAll(members))
   for (const role of ['api', 'api', 'worker', 'worker'] as const) {
     const dataDirectory = await createDataDirectory()
     cleanup.defer(() => removeDataDirectory(dataDirectory))
+    prepare(dataDirectory)
     const own: Record<string, string> = {
       SECRET_KEY: 'a secret shared by all processes',
       API_PROCESSES: '1',

@@ -1,4 +1,5 @@
 import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
+import type { XinferenceSimulator } from '../xinference/simulator/simulator.ts'
 import type { Backend } from './components.ts'
 import { defaultPace } from './load.ts'
 
@@ -6,6 +7,11 @@ import { defaultPace } from './load.ts'
 export async function openSimulatorBackend(cleanup: AsyncDisposableStack): Promise<Backend> {
   const simulator = await startXinferenceSimulator()
   cleanup.defer(() => simulator.close())
+  return toBackend(simulator)
+}
+
+/** What the chaos tests need of a simulated Xinference. */
+export function toBackend(simulator: XinferenceSimulator): Backend {
   const launches: string[] = []
   const set = simulator.models.set.bind(simulator.models)
   simulator.models.set = (uid, model) => {
