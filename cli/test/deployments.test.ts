@@ -99,6 +99,11 @@ test('a name that several deployments have, or none, changes nothing', async () 
     stderr: expect.stringContaining('berth ls'),
   })
   expect(await shell.json(['ls'])).toHaveLength(2)
+  expect(await shell.json(['ls', ids[0]!.slice(0, 30)])).toMatchObject([{ id: ids[0] }])
+  expect(await shell.berth(['ls', 'nothing'])).toMatchObject({
+    stdout: '',
+    stderr: expect.stringContaining('No deployment matches nothing.'),
+  })
   expect(await shell.berth(['rm', ...ids])).toMatchObject({ code: 0 })
   await Promise.all(ids.map((id) => waitForStatus(client, id, 'terminated')))
 })

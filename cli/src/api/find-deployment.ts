@@ -11,16 +11,22 @@ export const toInput = (id: string) =>
   ({ path: { deployment_id: id }, query: { scope: 'organization' } }) as const
 const wholeId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 
+interface ListFilter {
+  scope: Scope
+  active: boolean
+  /** Part of a name, or the start of an id */
+  q?: string | undefined
+}
+
 /** Lists all deployments of a scope, newest first. */
 export async function listDeployments(
   client: Client,
-  scope: Scope,
-  active: boolean,
+  filter: ListFilter,
   signal?: AbortSignal,
 ): Promise<Deployment[]> {
   const deployments: Deployment[] = []
   for (;;) {
-    const query = { scope, active, limit: pageSize, offset: deployments.length }
+    const query = { ...filter, limit: pageSize, offset: deployments.length }
     const { items } = await client.call('GET', '/api/v1/model-deployments', { query, signal })
     deployments.push(...items)
     if (items.length < pageSize) return deployments
@@ -40,7 +46,7 @@ export async function findDeployment(client: Client, wanted: string): Promise<De
     ['organization', false],
   ] as const
   for (const [scope, active] of scopes) {
-    const found = matchDeployments(await listDeployments(client, scope, active), wanted)
+    const found = matchDeployments(await listDeployments(client, { scope, active, q: wanted }), wanted)
     if (found.length > 1) throw ambiguous(found, wanted)
     if (found.length === 1) return found[0]!
   }

@@ -46,7 +46,7 @@ type List = (client: Client, signal: AbortSignal) => Promise<string[]>
 
 /** Aliases, models that only one deployment has, and the ids of the others */
 const listDeploymentNames: List = async (client, signal) => {
-  const deployments = await listDeployments(client, 'callable', true, signal)
+  const deployments = await listDeployments(client, { scope: 'callable', active: true }, signal)
   return deployments.map(({ id, alias, model_name: model }) => {
     const isAlone = deployments.every((each) => each.id === id || each.model_name !== model)
     return alias ?? (isAlone ? model : id)

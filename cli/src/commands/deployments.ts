@@ -16,13 +16,20 @@ interface ShareOptions {
 }
 
 /** Lists deployments, newest first. */
-export async function list({ env, output }: Context, { all, organization }: ListOptions): Promise<void> {
+export async function list(
+  { env, output }: Context,
+  search: string | undefined,
+  { all, organization }: ListOptions,
+): Promise<void> {
   const client = await connectClient(env)
   const scope = organization ? 'organization' : 'own'
-  const deployments = await listDeployments(client, scope, !all)
+  const deployments = await listDeployments(client, { scope, active: !all, q: search })
   output.result(deployments, () => {
     const header = ['ID', 'MODEL', 'SIZE', 'STATUS', 'ALIAS', 'INSTANCE', 'AGE']
-    const none = 'No deployments. `berth deploy berth-tiny` starts one.'
+    const none =
+      search === undefined
+        ? 'No deployments. `berth deploy berth-tiny` starts one.'
+        : `No deployment matches ${search}.`
     output.table(header, deployments.map(describe), none)
   })
 }

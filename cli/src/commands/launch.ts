@@ -97,7 +97,7 @@ async function ensureRunning(
   wanted: string,
   isAgent: boolean,
 ): Promise<void> {
-  const named = (await listDeployments(client, 'callable', true)).filter(
+  const named = (await listDeployments(client, { scope: 'callable', active: true, q: wanted })).filter(
     ({ alias, id, model_name: name, status }) =>
       [alias, id, name].includes(wanted) && status !== 'failed' && status !== 'terminating',
   )

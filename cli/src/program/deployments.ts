@@ -8,9 +8,10 @@ export function defineDeploymentCommands(program: Command): void {
   program
     .command('ls')
     .description('List your deployments')
+    .argument('[search]', 'part of a name, or the start of an id')
     .option('-a, --all', 'include terminated ones')
     .option('-o, --organization', 'those of your organization that you may see')
-    .addHelpText('after', examples('berth ls', 'berth ls --all --json'))
+    .addHelpText('after', examples('berth ls', 'berth ls chat', 'berth ls --all --json'))
     .action(lazily(async () => (await import('../commands/deployments.ts')).list))
   program
     .command('show')

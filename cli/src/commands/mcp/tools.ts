@@ -59,7 +59,7 @@ export function addReadingTools(server: McpServer, client: Client): void {
     },
   )
   add('list_deployments', 'List the deployments that have not ended', noInput, async () =>
-    (await listDeployments(client, 'own', true)).map(summarizeDeployment),
+    (await listDeployments(client, { scope: 'own', active: true })).map(summarizeDeployment),
   )
   add(
     'explain_deployment',
