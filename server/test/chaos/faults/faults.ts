@@ -91,13 +91,13 @@ export const faults: readonly Fault[] = [
   { component: 'API', name: 'SIGKILL', breaksInference: true, inject: (world) => kill(find(world, 'api')) },
   {
     component: 'API',
-    name: 'SIGTERM and restart',
+    name: 'restarted',
     breaksInference: false,
     inject: (world) => restart(find(world, 'api')),
   },
   {
     component: 'API',
-    name: 'frozen for 10 s',
+    name: 'frozen 10 s',
     breaksInference: false,
     inject: (world) => freeze(find(world, 'api'), 10 * second),
   },
@@ -109,13 +109,13 @@ export const faults: readonly Fault[] = [
   },
   {
     component: 'worker',
-    name: 'frozen for 20 s',
+    name: 'frozen 20 s',
     breaksInference: false,
     inject: (world) => freeze(find(world, 'worker'), 20 * second),
   },
   {
     component: 'database',
-    name: 'frozen for 25 s',
+    name: 'frozen 25 s',
     breaksInference: false,
     async inject({ database }) {
       await database.freeze()
@@ -125,7 +125,7 @@ export const faults: readonly Fault[] = [
   },
   {
     component: 'database',
-    name: 'away for 25 s',
+    name: 'away 25 s',
     breaksInference: false,
     async inject({ database }) {
       await database.disconnect()
@@ -135,7 +135,7 @@ export const faults: readonly Fault[] = [
   },
   {
     component: 'database',
-    name: 'every connection ended, ten times',
+    name: 'connections ended ×10',
     breaksInference: false,
     async inject({ database }) {
       for (let time = 0; time < 10; time++) {
@@ -149,7 +149,7 @@ export const faults: readonly Fault[] = [
   },
   {
     component: 'database',
-    name: 'standby promoted, ten times',
+    name: 'standby promoted ×10',
     breaksInference: false,
     async inject(world) {
       for (let time = 0; time < 10; time++) {
@@ -170,19 +170,19 @@ export const faults: readonly Fault[] = [
   },
   {
     component: 'disk',
-    name: 'DATA_DIR of an API full for 5 s',
+    name: 'DATA_DIR full 5 s',
     breaksInference: false,
     inject: (world) => fillDisk(find(world, 'api')),
   },
   {
     component: 'clock',
-    name: 'of a worker an hour ahead for 20 s',
+    name: 'hour ahead 20 s',
     breaksInference: false,
     inject: (world) => stepClock(find(world, 'worker')),
   },
   {
     component: 'descriptors',
-    name: 'none left in an API for 5 s',
+    name: 'none left 5 s',
     breaksInference: false,
     inject: (world) => exhaustDescriptors(find(world, 'api')),
   },

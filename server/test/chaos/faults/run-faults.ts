@@ -84,7 +84,7 @@ const share = ({ sent, failed }: Tally['management']) => `${failed.length}/${sen
 /** The columns of the table, each with its width */
 const columns: readonly [string, number, (row: Row) => string][] = [
   ['component', 13, ({ fault }) => fault.component],
-  ['fault', 36, ({ fault }) => fault.name],
+  ['fault', 23, ({ fault }) => fault.name],
   ['inference', 11, ({ tally }) => share(tally.inference)],
   ['slowest', 9, ({ tally }) => (tally.inference.slowestMs / 1000).toFixed(1)],
   ['changes', 9, ({ tally }) => share(tally.management)],
