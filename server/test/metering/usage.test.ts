@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { verifyProof } from '../../../cli/src/bill/verify.ts'
 import { checkLedger, checkUsage } from '../../src/features/metering/checks.ts'
 import { sumAmount, summarizeUsage } from '../../src/features/metering/summary.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
-import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { createScriptedRuntime, makeOffer } from '../support/scripted-runtime.ts'
 import { listAllUsageEvents } from '../support/sealed-usage.ts'
 import { settleTrusted } from '../support/settle.ts'
 import { startTestServer } from '../support/server.ts'
@@ -430,4 +431,39 @@ test('tokens are counted by model, free, and not reported to the processor', asy
   expect(new Set(events.map(({ priceKey }) => priceKey))).toEqual(
     new Set(['gpu_instance_seconds.small.test-region.0.001-usd']),
   )
+})
+
+test('a share of a GPU is a line of its own on the bill, in the table and in a proof that verifies', async () => {
+  runtime.answer({ listOffers: () => [makeOffer('l4-x1'), makeOffer('l4-x1/3', { shares: 3 })] })
+  for (const instance_type of ['l4-x1', 'l4-x1/3']) {
+    const { body } = await client.post(path, { model_name: 'berth-tiny', instance_type })
+    await waitForStatus(client, body.id, 'running')
+    pass({ hours: 1 })
+    await terminate(body.id)
+  }
+  pass({ hours: 2 })
+  await settleTrusted(server.application)
+  const { usageTotals } = await summarizeUsage(server.application, organizationId, {
+    start: month[0],
+    end: nextMonth[1],
+    chargedSince: null,
+  })
+  const amounts = usageTotals.map(({ dimensions, estimatedAmount }) => [
+    dimensions['instance_type'],
+    estimatedAmount,
+  ])
+  // 3,600 s at 0.80 / 3600 = 0.000222222222, and a third of that
+  expect(amounts.toSorted()).toEqual([
+    ['l4-x1', '0.7999999992'],
+    ['l4-x1/3', '0.2666666664'],
+  ])
+  const range = `from=${month[0].toISOString()}&to=${nextMonth[1].toISOString()}`
+  const proof = await client.get(`/v1/billing/usage/proof?${range}`)
+  expect(verifyProof(proof.body)).toMatchObject({ difference: null })
+  expect(new Set(proof.body.spans.map((span: { instance_type: string }) => span.instance_type))).toEqual(
+    new Set(['l4-x1', 'l4-x1/3']),
+  )
+  const url = `${server.url}/v1/billing/usage?from=2026-01-01&to=2026-02-28&group_by=deployment`
+  const table = await fetch(url, { headers: { cookie: client.cookie(), accept: 'text/csv' } })
+  expect(await table.text()).toContain('l4-x1/3')
 })

@@ -36,26 +36,32 @@ const patienceMs = 4_000
 export function createGpuReader(readGpus: ReadGpus, logger: Pick<RuntimeLogger, 'warn'>): GpuReader {
   let last: { reading: GpuReading; at: number } | null = null
   let current: Promise<void> | null = null
-  let isSilent = false
+  /** Of the last attempt, if it failed */
+  let failedAt: number | null = null
 
   async function refresh(): Promise<void> {
     const at = performance.now()
     const reading = await readGpus()
     if (reading !== null) last = { reading, at }
-    else if (!isSilent) logger.warn({}, 'the GPUs could not be read: memory in use is unknown')
-    isSilent = reading === null
+    else if (failedAt === null) logger.warn({}, 'the GPUs could not be read: memory in use is unknown')
+    failedAt = reading === null ? performance.now() : null
+  }
+
+  async function waitForReading(reading: Promise<void>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    // Nobody waits again for a driver that hangs.
+    const timer = setTimeout(resolve, failedAt === null ? patienceMs : 0)
+    await Promise.race([reading, promise]).finally(() => clearTimeout(timer))
   }
 
   return {
     async read(maxAgeMs = usualAgeMs) {
-      if (last !== null && performance.now() - last.at <= maxAgeMs) return last.reading
-      current ??= refresh().finally(() => {
-        current = null
-      })
-      const { promise, resolve } = Promise.withResolvers<void>()
-      // Nobody waits again for a driver that hangs.
-      const timer = setTimeout(resolve, isSilent ? 0 : patienceMs)
-      await Promise.race([current, promise]).finally(() => clearTimeout(timer))
+      const now = performance.now()
+      if (last !== null && now - last.at <= maxAgeMs) return last.reading
+      if (failedAt === null || now - failedAt >= usualAgeMs) {
+        current ??= refresh().finally(() => (current = null))
+        await waitForReading(current)
+      }
       return last !== null && performance.now() - last.at < usableAgeMs ? last.reading : null
     },
   }
