@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:fs'
 import { open, readFile, readdir, readlink, realpath, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
 import pLimit from 'p-limit'
@@ -40,6 +41,9 @@ const inheritedVariables = /^(PATH|HOME|LANG|LC_ALL|TZ|TMPDIR|LD_LIBRARY_PATH|DY
 const inheritedGpuVariables = /^(CUDA|NVIDIA|NCCL|GGML|VK|HIP|HSA|ROCR|VLLM|OMP|NODE_LLAMA_CPP)_/
 /** Of `/proc`: with few file descriptors, the files of all processes would use them up. */
 const filesAtOnce = 8
+/** So often, at this distance, a process may show no arguments. */
+const mostEmptyReads = 50
+const emptyReadPauseMs = 20
 /** Marks the processes that an engine starts, because their command lines don't name its folder. */
 const folderVariable = 'BERTH_STATE_DIR'
 
@@ -123,8 +127,13 @@ export async function isEngineAlive(pid: number, nonce: string): Promise<boolean
   if (process.platform !== 'linux') {
     return (await listCommands(['-p', String(pid)])).some((command) => matchNonce(command.args, nonce))
   }
-  const args = await readArguments(pid)
-  return args !== null && matchNonce(args, nonce) && !(await hasExited(pid))
+  for (let tries = 0; ; tries += 1) {
+    const args = await readArguments(pid)
+    if (args === null || (await hasExited(pid))) return false
+    // The kernel shows no arguments while a process replaces its program.
+    if (args.join('') !== '' || tries === mostEmptyReads) return matchNonce(args, nonce)
+    await sleep(emptyReadPauseMs)
+  }
 }
 
 /** On Linux, also the processes that an engine has started. Reads files of each process of the host. */
