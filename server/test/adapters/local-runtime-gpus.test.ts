@@ -319,21 +319,28 @@ test.each([
     changes: { llamaServerCommand: cpuServer },
     reason: /^The GPU can't be used\. Log: warning: no usable GPU found/,
   },
-])('$name on a GPU that it cannot use fails instead of running on the CPU', async ({ changes, reason }) => {
-  const { folder, settings } = await makeGpuHost(['GPU-a'])
-  const runtime = await openRuntime({ ...settings, ...changes })
-  const model = join(folder, 'no-gpu.gguf')
-  await copyFile(tinyModel, model)
-  const spec = makeSpec(makeVariant({ kind: 'file', path: model }), onGpu)
-  await runtime.provision(spec)
-  const failed = await vi.waitUntil(async () => {
-    const seen = await runtime.ensureEngine(spec)
-    expect(seen.phase).not.toBe('ready')
-    return seen.phase === 'failed' && seen
-  }, patient)
-  expect(failed).toMatchObject({ stage: 'engine_startup', code: 'provider_error' })
-  expect(failed.message).toMatch(reason)
-})
+])(
+  '$name on a GPU that it cannot use fails instead of running on the CPU',
+  async ({ changes, reason }) => {
+    const { folder, settings } = await makeGpuHost(['GPU-a'])
+    const runtime = await openRuntime({ ...settings, ...changes })
+    const model = join(folder, 'no-gpu.gguf')
+    await copyFile(tinyModel, model)
+    const spec = makeSpec(makeVariant({ kind: 'file', path: model }), onGpu)
+    await runtime.provision(spec)
+    const failed = await vi.waitUntil(
+      async () => {
+        const seen = await runtime.ensureEngine(spec)
+        expect(seen.phase).not.toBe('ready')
+        return seen.phase === 'failed' && seen
+      },
+      { timeout: 60_000 },
+    )
+    expect(failed).toMatchObject({ stage: 'engine_startup', code: 'provider_error' })
+    expect(failed.message).toMatch(reason)
+  },
+  90_000,
+)
 
 test('a GPU is never assigned twice by a server that is killed at any moment', async () => {
   const uuids = Array.from({ length: 4 }, (_, index) => `GPU-${index}`)
