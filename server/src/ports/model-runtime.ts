@@ -2,6 +2,7 @@
 
 import type { EngineError, EngineErrorResponse, EngineFailure, FailureCode } from './engine-failures.ts'
 import type { EngineOptions, ModelLora, ModelVariant } from './model-variant.ts'
+import type { HostEngines } from './host-engines.ts'
 import type { RuntimeEngine, ServingCapacity } from './runtime-engine.ts'
 
 /** How a model writes conversations. */
@@ -84,6 +85,8 @@ export interface InstanceOffer {
   shares?: number | undefined
   /** Why it has less memory now: its memory without the programs of others; omitted if it has all of it */
   inUse?: { memoryBytes: number; programs: string } | undefined
+  /** Why no engine can use its GPUs, as sentences; absent if one can */
+  obstacle?: string | undefined
 }
 
 /** One entry of the instance type file: a set of GPUs rented as a unit. */
@@ -228,7 +231,7 @@ export type ModelAvailability = (variant: ModelVariant) => string | null
 export interface ModelRuntime {
   /** A label for people. Code depends on the facts below instead. */
   readonly name: string
-  /** The engines of this runtime, at most one per format */
+  /** The engines of this runtime, at most one per format; others after an installation */
   readonly engines: readonly RuntimeEngine[]
   /** The capacity of an engine that shares the memory of a host with others; null for Berth's default */
   readonly sharedCapacity: ServingCapacity | null
@@ -239,6 +242,8 @@ export interface ModelRuntime {
   readonly logs: EngineLogs
   /** Defined only for runtimes that cache weights on the host of this process */
   readonly weightCache?: WeightCache | undefined
+  /** Defined only for runtimes whose engines run on the host of this process */
+  readonly hostEngines?: HostEngines | undefined
   /** All instance types of this runtime, regardless of free capacity, in no particular order. */
   listOffers(): Promise<InstanceOffer[]>
   /** Reads what the runtime can load. Defined only for runtimes that have their own list of models. */

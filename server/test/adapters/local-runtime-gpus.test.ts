@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
+import type { ProbeResult } from '../../src/adapters/model-runtime/local/inventory/types.ts'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
 import type { EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
 import {
@@ -20,6 +21,8 @@ import {
 const tinyVariant = makeVariant({ kind: 'file', path: tinyModel })
 const onGpu = { instanceType: 'local-gpu', gpuCount: 1 }
 
+const works: ProbeResult = { works: true, library: null }
+
 /** Settings of a host whose nvidia-smi reports GPUs with these UUIDs. */
 async function makeGpuHost(uuids: string[]): Promise<{ folder: string; settings: LocalRuntimeSettings }> {
   const folder = await makeFolder()
@@ -29,7 +32,7 @@ async function makeGpuHost(uuids: string[]): Promise<{ folder: string; settings:
   await writeFile(join(programs, 'nvidia-smi'), `#!/bin/sh\ncat <<'END'\n${lines.join('\n')}\nEND\n`)
   await chmod(join(programs, 'nvidia-smi'), 0o755)
   const environment = { PATH: `${programs}:${process.env['PATH']}`, HOME: folder }
-  return { folder, settings: makeSettings(folder, { environment }) }
+  return { folder, settings: makeSettings(folder, { environment, probeDevice: async () => works }) }
 }
 
 /** A GPU of `nvidia-smi` with 24 GiB, and what is in use there, in MiB. */
@@ -346,12 +349,13 @@ test('a GPU is never assigned twice by a server that is killed at any moment', a
   const uuids = Array.from({ length: 4 }, (_, index) => `GPU-${index}`)
   const { folder, settings } = await makeGpuHost(uuids)
   const module = new URL('../../src/adapters/model-runtime/local/runtime.ts', import.meta.url).href
-  const { logger: _, ...plain } = settings
+  const { logger: _, probeDevice: __, ...plain } = settings
   const specs: EngineSpec[] = Array.from({ length: 8 }, () => makeSpec(tinyVariant, onGpu))
   // Provisions and releases deployments without end.
   const program = `
     import { createLocalRuntime } from ${JSON.stringify(module)}
-    const runtime = await createLocalRuntime({ ...${JSON.stringify(plain)}, logger: { info() {}, warn() {} } })
+    const runtime = await createLocalRuntime({ ...${JSON.stringify(plain)}, logger: { info() {}, warn() {} },
+      probeDevice: async () => (${JSON.stringify(works)}) })
     const specs = ${JSON.stringify(specs)}
     process.stdout.write('ready')
     for (;;) {

@@ -7,7 +7,6 @@ import {
   makeSpec,
   makeVariant,
   openRuntime,
-  reach,
   tinyModel,
 } from '../adapters/local-runtime-support.ts'
 
@@ -35,18 +34,22 @@ test.each([
     name: 'CUDA does not see the GPU',
     hide: async () => ({ PATH: `${await makeFile('nvidia-smi', unknownGpu)}:${PATH}` }),
   },
-])('$name: the embedded engine fails at engine_startup instead of running on the CPU', async ({ hide }) => {
+])('$name: the GPU is offered with the reason, and nothing starts on it', async ({ hide }) => {
   const folder = await makeFolder()
   const environment = { ...process.env, ...(await hide()) }
   const runtime = await openRuntime(makeSettings(folder, { environment }))
+  const obstacle = expect.stringMatching(
+    / \(driver .+\): not usable yet\. Berth's engine .+ Run: npm run admin/,
+  )
+  const offers = await runtime.listOffers()
+  expect(offers.find(({ gpuCount }) => gpuCount === 1)).toMatchObject({ formats: [], obstacle })
   const spec = makeSpec(makeVariant({ kind: 'file', path: tinyModel }), {
-    instanceType: 'local-gpu',
+    instanceType: offers[0]!.instanceType,
     gpuCount: 1,
   })
-  expect(await runtime.provision(spec)).toMatchObject({ outcome: 'provisioned' })
-  expect(await reach(runtime, spec, 'failed')).toMatchObject({
-    stage: 'engine_startup',
-    code: 'provider_error',
-    message: expect.stringMatching(/^The GPU can't be used: .+ Check the driver/),
+  expect(await runtime.provision(spec)).toEqual({
+    outcome: 'refused',
+    code: 'no_feasible_instance',
+    message: obstacle,
   })
 })

@@ -152,6 +152,10 @@ export function withWarmUp(
 
   return {
     ...runtime,
+    // They change with an installation.
+    get engines() {
+      return runtime.engines
+    },
     ensureEngine,
     stopEngine(engineId, clusterId) {
       cancel(engineId)

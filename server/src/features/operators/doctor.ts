@@ -21,6 +21,7 @@ export async function examine(deps: Deps): Promise<Finding[]> {
     clock: checkClock,
     mail: checkMail,
     runtime: checkRuntime,
+    engines: checkEngines,
     disk: checkDisk,
     keys: checkKeys,
     webhooks: checkWebhooks,
@@ -83,6 +84,28 @@ async function checkMail({ db, config }: Deps) {
 async function checkRuntime({ runtime }: Deps) {
   const engines = await runtime.listEngineIds()
   return { state: `${runtime.name}: holds ${engines.length} instances`, remedy: null }
+}
+
+/** GPUs that no engine can use, or the engines that serve */
+async function checkEngines({ runtime }: Deps) {
+  const report = await runtime.hostEngines?.report()
+  if (report === undefined) {
+    return { state: runtime.engines.map(({ title }) => title).join(', '), remedy: null }
+  }
+  const { gpus, engines } = report
+  const obstacles = [
+    ...new Map(gpus.flatMap(({ obstacle }) => (obstacle === null ? [] : [[obstacle.reason, obstacle]]))),
+  ]
+  if (obstacles.length > 0) {
+    return {
+      state: obstacles.map(([reason]) => reason).join(' '),
+      remedy: [...new Set(obstacles.map(([, { remedy }]) => remedy))].join(' '),
+    }
+  }
+  const used = engines.filter(({ isUsed }) => isUsed)
+  const names = used.map(({ title, version }) => (version === null ? title : `${title} ${version}`))
+  const cards = gpus.length === 0 ? '' : ` on ${[...new Set(gpus.map(({ name }) => name))].join(', ')}`
+  return { state: `${names.join(', ')}${cards}`, remedy: null }
 }
 
 async function checkDisk({ config }: Deps) {

@@ -267,6 +267,7 @@ function findIncompatibility(
   const { variant } = model
   const { format } = variant
   if (!offer.formats.includes(format)) {
+    if (offer.obstacle !== undefined) return offer.obstacle.replace(/\.$/, '')
     return `runs ${offer.formats.map(nameFormat).join(', ')} models, not ${nameFormat(format)}`
   }
   const absence = availability?.(variant) ?? null

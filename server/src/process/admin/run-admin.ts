@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { ApplicationError } from '../../base/errors.ts'
 import { ConfigError } from '../../config/config.ts'
+import { addEngineCommands } from './engine-commands.ts'
 import { addCatalogCommands, addWeightCommands } from './model-commands.ts'
 import { addAuditCommands, addOrganizationCommands, addUserCommands } from './people-commands.ts'
 import { addChecks, addDatabaseCommands, addInstallationCommands } from './server-commands.ts'
@@ -24,6 +25,7 @@ export async function runAdmin(args: readonly string[], { settings, console }: T
   addAuditCommands(program, shell)
   addCatalogCommands(program, shell)
   addWeightCommands(program, shell)
+  addEngineCommands(program, shell)
   addChecks(program, shell)
   try {
     await program.parseAsync(args, { from: 'user' })

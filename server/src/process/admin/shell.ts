@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import { createLog } from '../../base/log.ts'
 import { readConfig } from '../../config/config.ts'
+import type { HostEngines } from '../../ports/host-engines.ts'
 import type { WeightCache } from '../../ports/model-runtime.ts'
 import type { Application } from '../../wiring/application.ts'
 import { createApplication } from '../../wiring/create-application.ts'
@@ -45,6 +46,14 @@ export class Shell {
       this.fail(
         'This runtime keeps no weights on this host: engines download them where they run. If they share a cache there, a deployment fills it.',
       )
+    })
+  }
+
+  /** Runs a command on the engines of this host, if its runtime runs them here. */
+  async withHostEngines(work: (engines: HostEngines) => Promise<void>): Promise<void> {
+    await this.withApplication(async ({ runtime: { hostEngines } }) => {
+      if (hostEngines !== undefined) return work(hostEngines)
+      this.fail('This runtime runs no engines on this host. Install them where it runs them.')
     })
   }
 

@@ -1,15 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { InstanceType } from '../../../ports/model-runtime.ts'
-import type { Gpu } from './gpus.ts'
 import type { GpuUse } from './gpu-use.ts'
 import { describeHost, limitOffer, listGpuOffers } from './host.ts'
+import type { HostDevice } from './host.ts'
 
-function makeGpu(index: number, name: string, gibibytes = 22): Gpu {
+function makeGpu(index: number, name: string, gibibytes = 22): HostDevice {
   const memoryBytes = gibibytes * 2 ** 30
-  return { uuid: `GPU-${index}`, name, memoryBytes, driverVersion: '570.86.15', computeCapability: 8.9 }
+  const gpu = { uuid: `GPU-${index}`, name, memoryBytes, driverVersion: '570.86.15', computeCapability: 8.9 }
+  return { gpu, formats: ['ggufv2'], obstacle: null }
 }
 
 function makeType(name: string, gpuModel: string, product: string, gpuCount: number): InstanceType {
@@ -27,7 +25,7 @@ function makeType(name: string, gpuModel: string, product: string, gpuCount: num
   }
 }
 
-const engineLimits = { formats: ['ggufv2'], memoryShare: 0.9 }
+const memoryShare = 0.9
 const instanceTypes = [
   makeType('l4-x1', 'NVIDIA L4', 'NVIDIA-L4', 1),
   makeType('l4-x2', 'NVIDIA L4', 'NVIDIA-L4', 2),
@@ -36,11 +34,7 @@ const instanceTypes = [
 ]
 
 test('the instance type file names the GPUs, and nvidia-smi has their memory', () => {
-  const offers = listGpuOffers(
-    [makeGpu(0, 'NVIDIA L4'), makeGpu(1, 'NVIDIA L4')],
-    instanceTypes,
-    engineLimits,
-  )
+  const offers = listGpuOffers([makeGpu(0, 'NVIDIA L4'), makeGpu(1, 'NVIDIA L4')], instanceTypes, memoryShare)
   expect(offers.map(({ offer }) => offer.instanceType)).toEqual(['l4-x1', 'l4-x2'])
   expect(offers[1]?.offer).toMatchObject({
     region: 'local',
@@ -53,13 +47,13 @@ test('the instance type file names the GPUs, and nvidia-smi has their memory', (
 })
 
 test('a GPU matches the file by the label of NVIDIA’s feature discovery, too', () => {
-  const offers = listGpuOffers([makeGpu(0, 'NVIDIA A100-SXM4-40GB', 40)], instanceTypes, engineLimits)
+  const offers = listGpuOffers([makeGpu(0, 'NVIDIA A100-SXM4-40GB', 40)], instanceTypes, memoryShare)
   expect(offers.map(({ offer }) => offer.instanceType)).toEqual(['a100-x1'])
 })
 
 test('GPUs that the file does not have are local-gpu, with the memory of the smallest', () => {
   const gpus = [makeGpu(0, 'RTX 4090', 24), makeGpu(1, 'RTX 3060', 12), makeGpu(2, 'NVIDIA L4')]
-  const offers = listGpuOffers(gpus, instanceTypes, engineLimits)
+  const offers = listGpuOffers(gpus, instanceTypes, memoryShare)
   expect(offers.map(({ offer, gpus: own }) => [offer.instanceType, own?.map(({ uuid }) => uuid)])).toEqual([
     ['l4-x1', ['GPU-2']],
     ['local-gpu', ['GPU-0', 'GPU-1']],
@@ -85,7 +79,7 @@ function useOthers(gibibytes: Record<string, number | null>) {
 
 test('an offer has the memory that others leave on its best GPUs, and names them', () => {
   const gpus = [makeGpu(0, 'NVIDIA L4', 20), makeGpu(1, 'NVIDIA L4', 20)]
-  const [one, two] = listGpuOffers(gpus, instanceTypes, engineLimits)
+  const [one, two] = listGpuOffers(gpus, instanceTypes, memoryShare)
   const limit = (host: typeof one, use: Record<string, number | null>) => {
     const offer = limitOffer(host!, useOthers(use))
     return offer && [offer.memoryBytes / GiB, offer.inUse]
@@ -100,16 +94,11 @@ test('an offer has the memory that others leave on its best GPUs, and names them
   expect(limit(one, { 'GPU-0': null })).toEqual([18, undefined])
 })
 
-test('GPU_SHARES offers each GPU also in shares, the cheaper ones first', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-host-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const lines =
-    '0, GPU-0, NVIDIA L4, 20480, 570\n1, GPU-1, NVIDIA L4, 20480, 570\n2, GPU-2, RTX 4090, 20480, 570'
-  await writeFile(join(folder, 'nvidia-smi'), `#!/bin/sh\ncat <<'END'\n${lines}\nEND\n`, { mode: 0o755 })
-  const environment = { PATH: `${folder}:/usr/bin:/bin` }
+test('GPU_SHARES offers each GPU also in shares, the cheaper ones first', () => {
+  const devices = ['NVIDIA L4', 'NVIDIA L4', 'RTX 4090'].map((name, index) => makeGpu(index, name, 20))
   const offersOf = (gpuShares: number | undefined) =>
-    describeHost({ environment, instanceTypes, gpuShares }, ['ggufv2'])
-  const shared = await offersOf(3)
+    describeHost({ environment: {}, instanceTypes, gpuShares }, ['ggufv2'], devices)
+  const shared = offersOf(3)
   expect(shared.map(({ offer, parts }) => [offer.instanceType, offer.shares, parts])).toEqual([
     ['l4-x1/3', 3, 3],
     ['l4-x1', undefined, 1],
@@ -130,5 +119,18 @@ test('GPU_SHARES offers each GPU also in shares, the cheaper ones first', async 
     memoryBytes: 0,
     inUse: { memoryBytes: share!.memoryBytes },
   })
-  expect(await offersOf(1)).toEqual(await offersOf(undefined))
+  expect(offersOf(1)).toEqual(offersOf(undefined))
+})
+
+test('GPUs that no engine can use are offered with the reason and without formats', () => {
+  const obstacle = 'NVIDIA L4 (driver 470.1): not usable yet.'
+  const offers = listGpuOffers(
+    [makeGpu(0, 'NVIDIA L4'), { ...makeGpu(1, 'NVIDIA L4'), formats: [], obstacle }],
+    instanceTypes,
+    memoryShare,
+  )
+  expect(offers.map(({ offer }) => [offer.instanceType, offer.formats, offer.obstacle])).toEqual([
+    ['l4-x1', [], obstacle],
+    ['l4-x2', [], obstacle],
+  ])
 })

@@ -3,8 +3,8 @@ import { nameShare } from '../../../base/gpu-share.ts'
 import type { InstanceOffer, InstanceType } from '../../../ports/model-runtime.ts'
 import { readKernelFile } from './files.ts'
 import type { UseOf } from './gpu-use.ts'
-import { findGpus } from './gpus.ts'
 import type { Gpu } from './gpus.ts'
+import type { DeviceFormats } from './inventory/inventory.ts'
 import { defaultStateCacheBytes } from './settings.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 import { llamaCpp } from '../engines/llama-cpp.ts'
@@ -29,10 +29,9 @@ export interface HostOffer {
   memoryShare: number
 }
 
-/** The formats that engines load, and the share of a GPU's memory that they use. */
-interface EngineLimits {
-  formats: string[]
-  memoryShare: number
+/** A GPU, with what engines can do on it. */
+export interface HostDevice extends DeviceFormats {
+  gpu: Gpu
 }
 
 /** Memory of this host or container, in bytes. */
@@ -43,9 +42,10 @@ function readHostMemory(): number {
 
 /**
  * The instance types of this host: with NVIDIA GPUs, those of the file, `local-gpu` types for other GPUs, and
- * the CPU for small models. Otherwise the CPU or Apple's GPU, whose memory all engines share.
+ * the CPU for small models. Otherwise the CPU or Apple's GPU, whose memory all engines share. `formats` are
+ * those of all engines, `devices` the GPUs with what engines can do on them.
  */
-export async function describeHost(
+export function describeHost(
   settings: Pick<
     LocalRuntimeSettings,
     | 'memoryBytes'
@@ -57,7 +57,8 @@ export async function describeHost(
     | 'cpuMaxBillions'
   >,
   formats: string[],
-): Promise<HostOffer[]> {
+  devices: readonly HostDevice[],
+): HostOffer[] {
   const {
     environment,
     instanceTypes = [],
@@ -66,7 +67,6 @@ export async function describeHost(
   } = settings
   const usesGpus = environment['NODE_LLAMA_CPP_GPU'] !== 'false'
   const isApple = usesGpus && process.platform === 'darwin' && process.arch === 'arm64'
-  const gpus = usesGpus && !isApple ? await findGpus(environment) : []
   const shared: InstanceOffer = {
     instanceType: isApple ? 'local-gpu' : 'local-cpu',
     region: 'local',
@@ -79,10 +79,10 @@ export async function describeHost(
     formats,
   }
   const onHost = { gpus: null, parts: 1, memoryShare }
-  if (gpus.length === 0) return [{ ...onHost, offer: shared, hidesGpus: false }]
+  if (devices.length === 0) return [{ ...onHost, offer: shared, hidesGpus: false }]
   const { cpuMaxBillions: maxBillions = defaultCpuMaxBillions } = settings
   const onCpu = { ...shared, formats: [...llamaCpp.formats], maxBillions }
-  const whole = listGpuOffers(gpus, instanceTypes, { formats, memoryShare })
+  const whole = listGpuOffers(devices, instanceTypes, memoryShare)
   return [
     ...whole.flatMap((host) => (parts > 1 && host.offer.gpuCount === 1 ? [divide(host, parts), host] : host)),
     { ...onHost, offer: onCpu, hidesGpus: true },
@@ -147,28 +147,22 @@ export function shortenUuid(uuid: string): string {
   return uuid.slice(0, 12)
 }
 
-/** The instance types that these GPUs can make up. */
+/** The instance types that these GPUs can make up. Engines use `memoryShare` of a GPU's memory. */
 export function listGpuOffers(
-  gpus: readonly Gpu[],
+  devices: readonly HostDevice[],
   types: readonly InstanceType[],
-  engines: EngineLimits,
+  memoryShare: number,
 ): HostOffer[] {
   const listed = types.flatMap((type) => {
-    const matching = gpus.filter((gpu) => isOfType(gpu, type))
+    const matching = devices.filter(({ gpu }) => isOfType(gpu, type))
     if (type.gpuCount > matching.length) return []
-    const { offer } = toOffer(type.name, type.gpuCount, matching, engines)
-    return {
-      offer: { ...offer, computeCapability: type.computeCapability },
-      gpus: matching,
-      hidesGpus: false,
-      parts: 1,
-      memoryShare: engines.memoryShare,
-    }
+    const host = toOffer(type.name, type.gpuCount, matching, memoryShare)
+    return { ...host, offer: { ...host.offer, computeCapability: type.computeCapability } }
   })
-  const others = gpus.filter((gpu) => !types.some((type) => isOfType(gpu, type)))
+  const others = devices.filter(({ gpu }) => !types.some((type) => isOfType(gpu, type)))
   const unlisted = gpuCounts
     .filter((count) => count <= others.length)
-    .map((count) => toOffer(count === 1 ? 'local-gpu' : `local-gpu-x${count}`, count, others, engines))
+    .map((count) => toOffer(count === 1 ? 'local-gpu' : `local-gpu-x${count}`, count, others, memoryShare))
   return [...listed, ...unlisted]
 }
 
@@ -183,13 +177,16 @@ function isOfType({ name }: Gpu, { vendor, gpuModel, nodeSelector, resource }: I
   )
 }
 
+/** An engine can run on each of the GPUs, so what one of them can't load is left out. */
 function toOffer(
   instanceType: string,
   gpuCount: number,
-  gpus: readonly Gpu[],
-  { formats, memoryShare }: EngineLimits,
+  devices: readonly HostDevice[],
+  memoryShare: number,
 ): HostOffer {
+  const gpus = devices.map(({ gpu }) => gpu)
   const capabilities = gpus.map(({ computeCapability }) => computeCapability)
+  const obstacle = devices.find((device) => device.obstacle !== null)?.obstacle
   const offer: InstanceOffer = {
     instanceType,
     region: 'local',
@@ -198,7 +195,10 @@ function toOffer(
     vendor: 'nvidia',
     computeCapability: capabilities.includes(null) ? null : Math.min(...capabilities.map(Number)),
     memoryBytes: Math.floor(Math.min(...gpus.map(({ memoryBytes }) => memoryBytes)) * gpuCount * memoryShare),
-    formats,
+    formats: (devices[0]?.formats ?? []).filter((format) =>
+      devices.every(({ formats }) => formats.includes(format)),
+    ),
+    ...(obstacle === undefined || obstacle === null ? {} : { obstacle }),
   }
   return { offer, gpus, hidesGpus: false, parts: 1, memoryShare }
 }

@@ -46,7 +46,7 @@ export interface DeploymentFolders {
 
 export function createReservations(
   settings: LocalRuntimeSettings,
-  offers: readonly HostOffer[],
+  host: { readonly offers: readonly HostOffer[] },
   folders: DeploymentFolders,
   gpus: Pick<HostGpus, 'readUse' | 'findLost'>,
 ): Reservations {
@@ -63,12 +63,15 @@ export function createReservations(
     const existing = await find(spec.engineId)
     const lost = existing === null ? null : await gpus.findLost(existing, 0)
     if (existing !== null && lost === null) return describeInstance(spec.engineId, existing)
+    const { offers } = host
     const found = offers.find(({ offer }) => offer.instanceType === spec.instanceType)
     if (found === undefined || !found.offer.formats.includes(spec.variant.format)) {
-      const supported = offers.map(
-        ({ offer: { instanceType, formats } }) => `${formats.join(', ')} on ${instanceType}`,
-      )
-      const message = `This host supports ${supported.join('; ')}, not ${spec.variant.format} on ${spec.instanceType}.`
+      const supported = offers
+        .filter(({ offer }) => offer.formats.length > 0)
+        .map(({ offer: { instanceType, formats } }) => `${formats.join(', ')} on ${instanceType}`)
+      const message =
+        found?.offer.obstacle ??
+        `This host supports ${supported.join('; ')}, not ${spec.variant.format} on ${spec.instanceType}.`
       return { outcome: 'refused', code: 'no_feasible_instance', message }
     }
     const allocation = allocate(

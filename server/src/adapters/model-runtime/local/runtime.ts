@@ -16,8 +16,6 @@ import { checkTemplate } from './engine/check-template.ts'
 import { openContainment } from './engine/containment.ts'
 import type { Containment } from './engine/containment.ts'
 import { embedded } from './engine/embedded.ts'
-import { openEngines } from './engine/engine-choice.ts'
-import type { LocalEngines } from './engine/engine-choice.ts'
 import { createEngineControl } from './engine/engine-control.ts'
 import type { EngineControl, EngineStart } from './engine/engine-control.ts'
 import { followLog, hideFolder, limitLog, readLog } from './engine/engine-log.ts'
@@ -27,8 +25,13 @@ import { hasErrorCode } from './files.ts'
 import { createNvidiaReading } from './gpus.ts'
 import { openHostGpus } from './host-gpus.ts'
 import type { HostGpus } from './host-gpus.ts'
-import { describeHost, getMemoryShare, limitOffer } from './host.ts'
+import { getMemoryShare, limitOffer } from './host.ts'
 import type { HostOffer } from './host.ts'
+import { openHost } from './inventory/host-state.ts'
+import type { Host } from './inventory/host-state.ts'
+import { createHostEngines } from './inventory/host-engines.ts'
+import { listInstallations } from './inventory/installations.ts'
+import { defaultProbe } from './inventory/probe-device.ts'
 import { createReservations, nameAllocation } from './reservations.ts'
 import type { DeploymentFolders, Reservations } from './reservations.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
@@ -47,8 +50,7 @@ const runningAgeMs = 30_000
 interface LocalContext {
   settings: LocalRuntimeSettings
   folders: DeploymentFolders
-  programs: LocalEngines
-  offers: readonly HostOffer[]
+  host: Host
   gpus: HostGpus
   engines: EngineControl
   reservations: Reservations
@@ -62,20 +64,22 @@ interface LocalContext {
  */
 export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<ModelRuntime> {
   const context = await openContext(given)
-  const { settings, folders, programs, reservations, weights } = context
+  const { settings, folders, host, reservations, weights } = context
   const stopLogChecks = startLogChecks(context)
   const runExclusive = createSerialQueue()
   const hidePath = hideFolder(settings.dataDirectory)
   const logOf = (engineId: string) => engineFiles(folders.of(engineId)).log
   return {
     name: 'local',
-    engines: programs.list,
+    get engines() {
+      return host.programs.list
+    },
     sharedCapacity: settings.sharedCapacity ?? null,
     usesCatalogWeights: true,
     loadsUploads: true,
     // Other engines render templates themselves.
     checkChatTemplate: async (templates) =>
-      programs.list.includes(embedded) && embedded.formats.includes(templates.format)
+      host.programs.list.includes(embedded) && embedded.formats.includes(templates.format)
         ? checkTemplate(templates, context.containment.rights)
         : null,
     logs: {
@@ -93,6 +97,9 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       prune: () => weights.cache.prune(),
       fetch: (variant, options) => fetchWeights(weights, variant, options),
     },
+    hostEngines: createHostEngines(settings, host, async () =>
+      (await folders.list()).map((id) => folders.of(id)),
+    ),
     listOffers: () => listOffers(context),
     describeCommand: async (engine) => describeCommand(context, engine),
     provision: (spec) => runExclusive(spec.engineId, () => reservations.reserve(spec)),
@@ -121,35 +128,38 @@ async function openContext(given: LocalRuntimeSettings): Promise<LocalContext> {
   // An engine is found by the folder in its command line, so spellings of DATA_DIR must not matter.
   const settings = { ...given, dataDirectory: await realpath(given.dataDirectory) }
   const folders = openFolders(join(settings.dataDirectory, 'engines'))
-  const programs = await openEngines(settings)
-  const formats = programs.list.flatMap((engine) => engine.formats)
-  const offers = await describeHost(settings, formats)
+  const containment = await openContainment(settings, await listPrograms(settings))
+  const host = await openHost(settings, containment)
   const engines = createEngineControl(settings, settings.engineProgram ?? engineProgram)
   const gpus = openHostGpus({
-    gpus: [...new Map(offers.flatMap((host) => host.gpus ?? []).map((gpu) => [gpu.uuid, gpu])).values()],
+    gpus: host.inventory.devices.map(({ gpu }) => gpu),
     readGpus: createNvidiaReading(settings.environment),
     listHeldGpus: () => reservations.listHeldGpus(),
     folderOf: (engineId) => folders.of(engineId),
     logger: settings.logger,
   })
-  const reservations = createReservations(settings, offers, folders, gpus)
+  const reservations = createReservations(settings, host, folders, gpus)
   const weights = createWeightStore(settings, () => reservations.listNeededWeights())
-  const containment = await openContainment(settings, listPrograms(settings))
-  return { settings, folders, programs, offers, gpus, engines, reservations, weights, containment }
+  return { settings, folders, host, gpus, engines, reservations, weights, containment }
 }
 
-async function listOffers({ offers, gpus }: LocalContext): Promise<InstanceOffer[]> {
+async function listOffers({ host, gpus }: LocalContext): Promise<InstanceOffer[]> {
+  host.refresh()
   const useOf = await gpus.readUse()
-  return offers.flatMap((host) => limitOffer(host, useOf) ?? [])
+  return host.offers.flatMap((each) => limitOffer(each, useOf) ?? [])
 }
 
 /** The programs that engines of this host run, with Node itself. */
-function listPrograms(settings: LocalRuntimeSettings): string[] {
+async function listPrograms(settings: LocalRuntimeSettings): Promise<string[]> {
   const { engineProgram: program = engineProgram, llamaServerCommand, vllmCommand } = settings
+  const { probeProgram = defaultProbe } = settings
+  const installed = await listInstallations(settings.dataDirectory)
   const ofOperator = [...(llamaServerCommand ?? []), ...(vllmCommand ?? [])]
   return [
     process.execPath,
     program,
+    probeProgram,
+    ...installed.map(({ folder }) => folder),
     ...ofOperator.filter((word, index) => index === 0 || word.startsWith('/')),
   ]
 }
@@ -176,7 +186,7 @@ function startLogChecks({ folders, settings: { logger } }: LocalContext): () => 
   return () => clearInterval(timer)
 }
 
-function describeCommand({ programs, offers }: LocalContext, engine: PlannedEngine) {
+function describeCommand({ host: { programs, offers } }: LocalContext, engine: PlannedEngine) {
   const found = offers.find(({ offer }) => offer.instanceType === engine.instanceType)
   return programs.describe(toExampleSpec(engine), {
     gpus: found?.gpus == null ? null : [],
@@ -247,7 +257,7 @@ async function ensureEngine(context: LocalContext, spec: EngineSpec): Promise<En
   return after.phase === 'absent' ? { phase: 'starting', message: 'The engine is about to start.' } : after
 }
 
-async function findStartFailure({ reservations, offers, gpus }: LocalContext, spec: EngineSpec) {
+async function findStartFailure({ reservations, host: { offers }, gpus }: LocalContext, spec: EngineSpec) {
   const reservation = await reservations.find(spec.engineId)
   const host = findHost(offers, spec)
   return reservation === null || host === undefined ? null : gpus.findStartFailure(spec, reservation, host)
@@ -274,7 +284,7 @@ async function ensureWeights(
 }
 
 async function buildStart(
-  { programs, offers, gpus, reservations, containment }: LocalContext,
+  { host: { programs, offers }, gpus, reservations, containment }: LocalContext,
   directory: string,
   spec: EngineSpec,
   weights: LocalWeights,

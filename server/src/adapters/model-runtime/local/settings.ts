@@ -3,6 +3,7 @@ import type { ProxySettings } from '../../../config/proxy.ts'
 import type { InstanceType } from '../../../ports/model-runtime.ts'
 import type { ServingCapacity } from '../../../ports/runtime-engine.ts'
 import type { ModelStore } from '../../../ports/model-store.ts'
+import type { ProbeDevice } from './inventory/types.ts'
 import type { RuntimeLogger } from '../runtime-logger.ts'
 
 /** A program of the operator: its command line, split at spaces. */
@@ -69,6 +70,14 @@ export interface LocalRuntimeSettings {
   clock?: (() => Date) | undefined
   /** Measures how long engines load; default by the time of day */
   observedTime?: Pick<ObservedTime, 'between'> | undefined
+  /** Milliseconds in which a program must tell its version; default 10 seconds */
+  versionTimeoutMs?: number | undefined
+  /** Milliseconds for a probe of an engine on a GPU; default 10 seconds, and longer where code is compiled */
+  probeTimeoutMs?: number | undefined
+  /** The script that probes Berth's engine, run with the same Node; default `engine/src/probe.ts` */
+  probeProgram?: string | undefined
+  /** How engines are probed on GPUs; default in child processes */
+  probeDevice?: ProbeDevice | undefined
   /** The engine script, run with the same Node; default `engine/src/main.ts` */
   engineProgram?: string | undefined
 }

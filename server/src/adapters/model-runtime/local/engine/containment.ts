@@ -1,11 +1,11 @@
 import { execFile, spawn } from 'node:child_process'
-import { constants } from 'node:fs'
 import { access, chmod, chown, mkdir, readdir, stat } from 'node:fs/promises'
-import { delimiter, dirname, join, sep } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { canReach, permits, runningAsRoot } from '../../../../base/account.ts'
 import type { Account } from '../../../../base/account.ts'
 import { hasErrorCode } from '../files.ts'
+import { findProgram } from '../find-program.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 
 const read = 4
@@ -31,6 +31,8 @@ export interface EngineRights {
 export interface Containment {
   /** Of a program that reads no file but its own */
   rights: EngineRights
+  /** The same rights, with a cache for what a probe compiles */
+  prepareProbe(): Promise<EngineRights>
   /** Gives an engine access to its folder and to these files and folders of its weights, and to no others. */
   prepare(directory: string, weights: readonly string[]): Promise<EngineRights>
 }
@@ -48,7 +50,8 @@ export async function openContainment(settings: Settings, programs: readonly str
     cacheDirectory: join(dataDirectory, 'compile-cache'),
   }
   await createGpuDevices()
-  if (process.platform !== 'linux' || !runningAsRoot()) return { rights: plain, prepare: async () => plain }
+  const uncontained = { rights: plain, prepareProbe: async () => plain }
+  if (process.platform !== 'linux' || !runningAsRoot()) return { ...uncontained, prepare: async () => plain }
 
   const warned = new Set<string>()
   const refuse = (reason: string): EngineRights => {
@@ -62,13 +65,17 @@ export async function openContainment(settings: Settings, programs: readonly str
     // Apart from the server's own, which an engine must not be able to change.
     cacheDirectory: join(dataDirectory, 'engine-cache'),
   }
-  await addGroupRight(dataDirectory, traverse)
+  for (const folder of [dataDirectory, join(dataDirectory, 'engines')]) await addGroupRight(folder, traverse)
   const reason = (await canSwitch(contained))
     ? await findUnreachable(programs, path)
     : 'this process may not change users'
-  if (reason !== null) return { rights: plain, prepare: async () => refuse(reason) }
+  if (reason !== null) return { ...uncontained, prepare: async () => refuse(reason) }
   return {
     rights: contained,
+    async prepareProbe() {
+      await createCache(contained.cacheDirectory)
+      return contained
+    },
     async prepare(directory, weights) {
       await createCache(contained.cacheDirectory)
       for (const each of weights) await grantRead(dataDirectory, each)
@@ -154,20 +161,6 @@ async function findUnreachable(paths: readonly string[], searchPath: string): Pr
       throw error
     })
     if (!reaches) return `the user id ${engineAccount.uid} can't read ${located}`
-  }
-  return null
-}
-
-async function findProgram(name: string, searchPath: string): Promise<string | null> {
-  for (const folder of searchPath.split(delimiter).filter((each) => each !== '')) {
-    const path = join(folder, name)
-    if (
-      await access(path, constants.X_OK).then(
-        () => true,
-        () => false,
-      )
-    )
-      return path
   }
   return null
 }

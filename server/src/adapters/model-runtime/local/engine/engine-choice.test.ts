@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import { openEngines } from './engine-choice.ts'
 import { describeHost } from '../host.ts'
+import { takeInventory } from '../inventory/inventory.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 
 const settings: LocalRuntimeSettings = {
@@ -46,6 +47,12 @@ const host = {
   rights: { account: null, prefix: [], cacheDirectory: '/data/compile-cache' },
 }
 
+const containment = {
+  rights: host.rights,
+  prepareProbe: async () => host.rights,
+  prepare: async () => host.rights,
+}
+
 test.each([
   ['the embedded engine', {}, '--state-cache-mib'],
   ['llama-server', { llamaServerCommand: [process.execPath, '-e', ''] as const }, '--cache-ram'],
@@ -56,10 +63,10 @@ test.each([
     [64 * 2 ** 20, 64],
   ] as const) {
     const chosen = { ...settings, ...engine, stateCacheBytes }
-    const engines = await openEngines(chosen)
+    const engines = openEngines(chosen, await takeInventory(chosen, containment))
     const { args } = await engines.build(spec, weights, host)
     expect(args.slice(args.indexOf(option), args.indexOf(option) + 2)).toEqual([option, String(mebibytes)])
-    const [offer] = await describeHost(chosen, ['ggufv2'])
+    const [offer] = describeHost(chosen, ['ggufv2'], [])
     expect(offer?.offer.stateCacheBytes).toBe(mebibytes * 2 ** 20)
   }
 })
@@ -69,7 +76,8 @@ test.each([
   ['where CUDA_CACHE_PATH says', '/cache', '/cache'],
 ])('an engine with GPUs sees only them, and keeps what CUDA compiles %s', async (_name, given, path) => {
   const environment = { ...settings.environment, CUDA_CACHE_PATH: given }
-  const engines = await openEngines({ ...settings, environment })
+  const chosen = { ...settings, environment }
+  const engines = openEngines(chosen, await takeInventory(chosen, containment))
   const onGpus = await engines.build(spec, weights, { ...host, gpus: ['GPU-a', 'GPU-b'] })
   expect(onGpus.variables).toMatchObject({ CUDA_VISIBLE_DEVICES: 'GPU-a,GPU-b', CUDA_CACHE_PATH: path })
   const onHost = await engines.build(spec, weights, host)

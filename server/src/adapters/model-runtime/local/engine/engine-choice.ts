@@ -1,5 +1,9 @@
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import type { RuntimeEngine } from '../../../../ports/runtime-engine.ts'
+import { findLibrary } from '../inventory/inventory.ts'
+import type { Inventory } from '../inventory/inventory.ts'
+import { buildLibraryPath } from '../inventory/library-path.ts'
+import type { FoundEngine } from '../inventory/types.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import { chooseCache } from './containment.ts'
 import type { EngineRights } from './containment.ts'
@@ -19,13 +23,9 @@ export interface LocalEngines {
   build(spec: EngineSpec, weights: LocalWeights, place: EnginePlace): Promise<EngineStart>
 }
 
-/** Finds the engines that the settings name, and their versions. */
-export async function openEngines(settings: LocalRuntimeSettings): Promise<LocalEngines> {
-  const { llamaServerCommand: llamaServer = null, vllmCommand: vllm = null } = settings
-  const engines = await Promise.all([
-    llamaServer === null ? openEmbedded(settings) : openLlamaServer(settings, llamaServer),
-    ...(vllm === null ? [] : [openVllm(settings, vllm)]),
-  ])
+/** Opens the engines that an inventory has chosen. */
+export function openEngines(settings: LocalRuntimeSettings, inventory: Inventory): LocalEngines {
+  const engines = inventory.chosen.map((engine) => openEngine(settings, engine))
   return {
     list: engines.map(({ facts }) => facts),
     describe: (spec, place) => findEngine(engines, spec).describe(spec, place),
@@ -33,7 +33,7 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
       const start = await findEngine(engines, spec).build(spec, weights, place)
       const { gpus, hidesGpus, rights } = place
       const shown = hidesGpus ? [] : gpus
-      const onGpus = shown === null ? {} : await describeGpus(settings, shown, rights)
+      const onGpus = shown === null ? {} : await describeGpus(settings, inventory, shown, rights)
       return { ...start, apiKey: spec.apiKey, rights, variables: { ...start.variables, ...onGpus } }
     },
   }
@@ -45,13 +45,29 @@ function findEngine(engines: readonly LocalEngine[], { variant: { format } }: En
   return engine
 }
 
+/** Opens an engine of this host. */
+export function openEngine(settings: LocalRuntimeSettings, engine: FoundEngine): LocalEngine {
+  switch (engine.name) {
+    case 'embedded':
+      return openEmbedded(settings)
+    case 'llama-server':
+      return openLlamaServer(settings, engine)
+    case 'vllm':
+      return openVllm(settings, engine)
+  }
+}
+
 /** Variables of an engine on a host with GPUs, which sees only these */
 async function describeGpus(
   { environment }: LocalRuntimeSettings,
+  inventory: Inventory,
   gpus: readonly string[],
   rights: EngineRights,
 ): Promise<Record<string, string>> {
+  const { LD_LIBRARY_PATH: inherited } = environment
+  const libraries = buildLibraryPath(findLibrary(inventory, gpus), inventory.cudaFolders, inherited)
   return {
+    ...(libraries === undefined ? {} : { LD_LIBRARY_PATH: libraries }),
     CUDA_VISIBLE_DEVICES: gpus.join(','),
     // The driver compiles for GPUs such as the H100. Its default folder, in the home, is lost in containers.
     CUDA_CACHE_PATH: await chooseCache(rights, 'cuda', environment['CUDA_CACHE_PATH']),

@@ -11,6 +11,7 @@ import { findShortage } from '../../../../base/local-shortage.ts'
 import { hasErrorCode, readJson, readKernelFile, unlessGone } from '../files.ts'
 import { engineAccount } from './containment.ts'
 import type { EngineRights } from './containment.ts'
+import { pickEnvironment } from './engine-environment.ts'
 import { engineFiles } from './engine-record.ts'
 
 const run = promisify(execFile)
@@ -37,8 +38,6 @@ export interface EngineProcess {
   nonce: string | null
 }
 
-const inheritedVariables = /^(PATH|HOME|LANG|LC_ALL|TZ|TMPDIR|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYSTEMROOT)$/
-const inheritedGpuVariables = /^(CUDA|NVIDIA|NCCL|GGML|VK|HIP|HSA|ROCR|VLLM|OMP|NODE_LLAMA_CPP)_/
 /** Of `/proc`: with few file descriptors, the files of all processes would use them up. */
 const filesAtOnce = 8
 /** So often, at this distance, a process may show no arguments. */
@@ -109,16 +108,6 @@ async function confirmSpawn(child: ChildProcess): Promise<void> {
   child.on('error', (error) => (findShortage(error) === null ? resolve() : reject(error)))
   child.once('spawn', resolve)
   await promise
-}
-
-/** Filters the environment for an engine, so that it never contains secrets. */
-function pickEnvironment(environment: EngineLaunch['environment']): Record<string, string> {
-  const picked: Record<string, string> = {}
-  for (const [name, value] of Object.entries(environment)) {
-    if (value !== undefined && (inheritedVariables.test(name) || inheritedGpuVariables.test(name)))
-      picked[name] = value
-  }
-  return picked
 }
 
 /** True if a live process has this id and nonce. The id alone may have been reused by another process. */

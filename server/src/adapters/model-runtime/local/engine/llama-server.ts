@@ -1,16 +1,13 @@
-import { execFile } from 'node:child_process'
 import { availableParallelism, totalmem } from 'node:os'
-import { promisify } from 'node:util'
 import { findFreePort } from '../../../../base/free-port.ts'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import { toShownCommand } from '../../engines/engine-options.ts'
 import { buildLlamaServerArguments, llamaCpp, llamaCppLoras } from '../../engines/llama-cpp.ts'
 import { defaultStateCacheBytes } from '../settings.ts'
+import type { FoundEngine } from '../inventory/types.ts'
 import type { Command, LocalRuntimeSettings } from '../settings.ts'
-import { mebibyte, supervise, versionTimeoutMs } from './local-engine.ts'
+import { mebibyte, supervise } from './local-engine.ts'
 import type { DescribedPlace, EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
-
-const run = promisify(execFile)
 
 const allLayers = 999
 /** Engines that share the host's cores and memory, because llama-server can't change its part later */
@@ -21,30 +18,19 @@ const usesCpu = /no usable GPU found|offloaded 0\/\d+ layers to GPU/
 const promptCacheShare = 0.1
 const maxPromptCacheMebibytes = 8192
 
-/** The operator's llama-server, which runs GGUF files instead of Berth's own engine. */
-export async function openLlamaServer(
+/** A llama-server of this host, which runs GGUF files instead of Berth's own engine. */
+export function openLlamaServer(
   settings: LocalRuntimeSettings,
-  command: Command,
-): Promise<LocalEngine> {
+  { command, version }: FoundEngine,
+): LocalEngine {
   return {
-    facts: { ...llamaCpp, loras: llamaCppLoras, version: await findVersion(command) },
+    facts: { ...llamaCpp, loras: llamaCppLoras, version },
     describe: (spec, place) => {
       const projector = spec.variant.engines.llamaCpp?.projector ?? null
       const args = listArguments(settings, spec, { model: '', projector, loras: [] }, place, 0)
       return toShownCommand(['llama-server'], args)
     },
-    build: (spec, weights, place) => buildLlamaServer(settings, command, spec, weights, place),
-  }
-}
-
-/** The build of llama.cpp that a `llama-server` is, such as `10964`; null when unknown. */
-async function findVersion([program, ...args]: Command): Promise<string | null> {
-  try {
-    const { stdout, stderr } = await run(program, [...args, '--version'], { timeout: versionTimeoutMs })
-    const text = `${stdout}\n${stderr}`
-    return /\(build (\d+)/.exec(text)?.[1] ?? /^version: (\d+) /m.exec(text)?.[1] ?? null
-  } catch {
-    return null
+    build: (spec, weights, place) => buildLlamaServer(settings, command!, spec, weights, place),
   }
 }
 

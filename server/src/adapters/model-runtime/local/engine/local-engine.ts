@@ -45,8 +45,6 @@ export interface LocalEngine {
 }
 
 export const mebibyte = 2 ** 20
-/** How long a program may take to tell its version */
-export const versionTimeoutMs = 20_000
 
 const supervisorProgram = fileURLToPath(
   new URL('../../../../../../engine/src/supervisor/main.ts', import.meta.url),

@@ -1,43 +1,32 @@
-import { execFile } from 'node:child_process'
-import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { findFreePort } from '../../../../base/free-port.ts'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import { toShownCommand } from '../../engines/engine-options.ts'
 import { buildVllmArguments, vllm, vllmLoras } from '../../engines/vllm.ts'
-import type { Command, LocalRuntimeSettings } from '../settings.ts'
-import { supervise, versionTimeoutMs } from './local-engine.ts'
+import type { FoundEngine } from '../inventory/types.ts'
+import type { LocalRuntimeSettings } from '../settings.ts'
+import { supervise } from './local-engine.ts'
 import type { DescribedPlace, EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
-
-const run = promisify(execFile)
 
 /** A vLLM that was built for the CPU */
 const usesCpu = /detected platform cpu/
 
-interface Installation {
-  command: Command
-  /** null when unknown */
-  version: string | null
-}
-
-/** The operator's vLLM. */
-export async function openVllm(settings: LocalRuntimeSettings, command: Command): Promise<LocalEngine> {
-  const installation = { command, version: await findVersion(command) }
+/** A vLLM of this host. */
+export function openVllm(settings: LocalRuntimeSettings, engine: FoundEngine): LocalEngine {
   return {
-    facts: { ...vllm, loras: vllmLoras, version: installation.version },
+    facts: { ...vllm, loras: vllmLoras, version: engine.version },
     describe: (spec, place) =>
       toShownCommand(
         ['vllm', 'serve'],
         listArguments(settings, spec, { model: spec.variant.modelName, loras: [] }, place, 0),
       ),
-    build: (spec, weights, place) => buildVllm(settings, installation, spec, weights, place),
+    build: (spec, weights, place) => buildVllm(settings, engine, spec, weights, place),
   }
 }
 
 async function buildVllm(
   settings: LocalRuntimeSettings,
-  { command, version }: Installation,
+  { command, version }: FoundEngine,
   spec: EngineSpec,
   weights: LocalWeights,
   place: EnginePlace,
@@ -62,7 +51,7 @@ async function buildVllm(
   return supervise({
     title: 'vLLM',
     port,
-    command: [...command, 'serve', ...args],
+    command: [...command!, 'serve', ...args],
     variables,
     noGpu: gpus === null ? null : usesCpu,
   })
@@ -86,27 +75,4 @@ function listArguments(
     memoryShare,
     mediaDomains: settings.mediaDomains ?? [],
   })
-}
-
-/** The version, such as `0.28.0`; null if unknown. Asks Python: `vllm --version` would load all of vLLM. */
-async function findVersion([program]: Command): Promise<string | null> {
-  try {
-    const python = /^#!(\S*python\S*)/.exec(await readStart(program))?.[1]
-    if (python === undefined) return null
-    const code = "import importlib.metadata; print(importlib.metadata.version('vllm'))"
-    const { stdout } = await run(python, ['-c', code], { timeout: versionTimeoutMs })
-    return /^\d+\.\d+\.\d+/.exec(stdout)?.[0] ?? null
-  } catch {
-    return null
-  }
-}
-
-async function readStart(path: string): Promise<string> {
-  const file = await open(path, 'r')
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(512), 0, 512, 0)
-    return buffer.toString('utf8', 0, bytesRead)
-  } finally {
-    await file.close()
-  }
 }

@@ -1,0 +1,87 @@
+import { basename } from 'node:path'
+import type { HostEngine, HostEngines, HostReport } from '../../../../ports/host-engines.ts'
+import type { LocalRuntimeSettings } from '../settings.ts'
+import type { Host } from './host-state.ts'
+import { installEngine } from './install-engine.ts'
+import { listInstallations } from './installations.ts'
+import type { Inventory } from './inventory.ts'
+import { describeProblem, findObstacle, findResult, nameDevice, nameEngine } from './judge.ts'
+import { removeInstallation } from './remove-installation.ts'
+import type { EngineOrigin, FoundEngine } from './types.ts'
+
+const finders: Readonly<Record<EngineOrigin, HostEngine['foundBy']>> = {
+  bundled: 'Berth',
+  setting: 'a setting',
+  installed: 'engines install',
+  path: 'PATH',
+}
+
+/** Engines of this host for its operator. `listFolders` has the state folders of all instances. */
+export function createHostEngines(
+  settings: LocalRuntimeSettings,
+  host: Host,
+  listFolders: () => Promise<string[]>,
+): HostEngines {
+  return {
+    async report() {
+      await host.update()
+      return describeInventory(host.inventory, await listInstallations(settings.dataDirectory))
+    },
+    async install(request, onProgress) {
+      const change = await installEngine(settings, host.inventory, request, onProgress)
+      if ('name' in change) await host.update()
+      return change
+    },
+    async remove(name) {
+      const change = await removeInstallation(settings, name, await listFolders())
+      if ('name' in change) await host.update()
+      return change
+    },
+  }
+}
+
+function describeInventory(inventory: Inventory, installations: readonly { folder: string }[]): HostReport {
+  const { devices, chosen, engines } = inventory
+  return {
+    gpus: devices.map((device) => ({
+      name: nameDevice(device.gpu),
+      obstacle: findObstacle(device, chosen, engines),
+    })),
+    engines: engines.map((engine) => describeEngine(inventory, engine)),
+    installations: installations.map(({ folder }) => basename(folder)),
+  }
+}
+
+function describeEngine({ devices, chosen }: Inventory, engine: FoundEngine): HostEngine {
+  const usable = devices.filter((device) => findResult(device, engine)?.works === true)
+  return {
+    title: engine.title,
+    version: engine.version,
+    path: engine.command?.join(' ') ?? null,
+    foundBy: finders[engine.origin],
+    gpus: devices.length === 0 ? null : usable.map(({ gpu }) => nameDevice(gpu)),
+    isUsed: chosen.includes(engine),
+    reason: explain(engine, devices, chosen),
+  }
+}
+
+function explain(engine: FoundEngine, devices: Inventory['devices'], chosen: readonly FoundEngine[]): string {
+  if (engine.problem !== null) return describeProblem(engine, engine.problem)
+  const problems = devices.flatMap((device) => {
+    const result = findResult(device, engine)
+    if (result === undefined || result.works) return []
+    return `${nameDevice(device.gpu)}: ${describeProblem(engine, result.problem)}`
+  })
+  const rival = chosen.find((other) => other !== engine && rivals(other, engine))
+  const use = chosen.includes(engine)
+    ? 'New instances run on it.'
+    : rival === undefined
+      ? 'No device of this host can use it.'
+      : `New instances run on ${nameEngine(rival)} (${finders[rival.origin]}).`
+  return [...new Set([use, ...problems])].join(' ')
+}
+
+/** True if two engines load the same formats. */
+function rivals(one: FoundEngine, other: FoundEngine): boolean {
+  return (one.name === 'vllm') === (other.name === 'vllm')
+}

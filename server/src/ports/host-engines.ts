@@ -1,0 +1,50 @@
+/** Engines on the host of a runtime: found, probed and installed. */
+
+/** A GPU of the host. */
+export interface HostGpu {
+  /** Such as `NVIDIA H100 80GB (driver 580.159)` */
+  name: string
+  /** Why no engine can use it, as sentences; null if one can */
+  obstacle: { reason: string; remedy: string } | null
+}
+
+/** An engine of the host, whether or not it is used. */
+export interface HostEngine {
+  /** Such as `vLLM`; with its version, it names one engine */
+  title: string
+  /** null when unknown */
+  version: string | null
+  /** The path of its program, or its command; null for Berth's own engine */
+  path: string | null
+  foundBy: 'Berth' | 'a setting' | 'engines install' | 'PATH'
+  /** Names of the GPUs that it can use; null if the host has none */
+  gpus: readonly string[] | null
+  /** True if new instances run on it */
+  isUsed: boolean
+  /** Why it is used or not, or not on a GPU, as sentences */
+  reason: string
+}
+
+/** What can run on a host. */
+export interface HostReport {
+  gpus: readonly HostGpu[]
+  engines: readonly HostEngine[]
+  /** Names of what `install` has installed, such as `vllm-0.33.0` */
+  installations: readonly string[]
+}
+
+/** The result of an installation or a deletion. `refusal` is why it failed and what to do, as sentences. */
+export type EngineChange = { name: string } | { refusal: string }
+
+/** Engines on the host of a runtime. */
+export interface HostEngines {
+  report(): Promise<HostReport>
+  /**
+   * Installs `vllm`, `vllm==0.33.0`, `llama.cpp` or `cuda`, and resolves to a name such as `vllm-0.33.0`.
+   * Calls
+   * `onProgress` with lines of text.
+   */
+  install(request: string, onProgress: (line: string) => void): Promise<EngineChange>
+  /** Deletes an installation that no instance uses. */
+  remove(name: string): Promise<EngineChange>
+}

@@ -1,0 +1,242 @@
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
+import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
+import { makeFolder, makeSettings } from './local-runtime-support.ts'
+
+interface HostPrograms {
+  /** What the double of Berth's probe does; it sees `isCuda12` if the build for CUDA 13 is hidden */
+  probe?: string
+  /** Scripts in PATH besides nvidia-smi */
+  programs?: Record<string, string>
+  settings?: Partial<LocalRuntimeSettings>
+}
+
+/** A host with an H100, whose programs and probes are doubles. */
+async function makeHost({ probe = 'print({ works: false })', programs = {}, settings = {} }: HostPrograms) {
+  const folder = await makeFolder()
+  const bin = join(folder, 'bin')
+  await mkdir(bin)
+  const all: Record<string, string> = {
+    'nvidia-smi': `#!/bin/sh
+case "$*" in
+  *compute_cap*) echo 'GPU-1, 9.0' ;;
+  *memory.used*) echo 'GPU-1, 00000000:41:00.0, 0' ;;
+  *query-gpu=index*) echo '0, GPU-1, NVIDIA H100 80GB, 81559, 580.159' ;;
+esac\n`,
+    ...programs,
+  }
+  for (const [name, text] of Object.entries(all)) {
+    await writeFile(join(bin, name), text)
+    await chmod(join(bin, name), 0o755)
+  }
+  const probeProgram = join(folder, 'probe.mjs')
+  await writeFile(
+    probeProgram,
+    `import { appendFileSync } from 'node:fs'
+     appendFileSync(${JSON.stringify(join(folder, 'probes'))}, process.env.CUDA_VISIBLE_DEVICES + '\\n')
+     const isCuda12 = (process.env.LD_LIBRARY_PATH ?? '').includes('without-cuda-13')
+     const print = (result) => console.log(JSON.stringify(result))
+     const missing = { 'cuda-13': ['libcudart.so.13', 'libcublas.so.13'], 'cuda-12': ['libcudart.so.12'] }
+     ${probe}`,
+  )
+  // The account of engines writes it, too.
+  await writeFile(join(folder, 'probes'), '')
+  await chmod(join(folder, 'probes'), 0o666)
+  const environment = { PATH: `${bin}:/usr/bin:/bin`, HOME: folder }
+  const warnings: string[] = []
+  const logger = { info() {}, warn: (_details: object, message: string) => void warnings.push(message) }
+  const made = makeSettings(folder, { environment, probeProgram, logger, ...settings })
+  return {
+    warnings,
+    settings: made,
+    countProbes: async () =>
+      (await readFile(join(folder, 'probes'), 'utf8').catch(() => '')).split('\n').length - 1,
+    async open() {
+      const runtime = await createLocalRuntime(made)
+      onTestFinished(() => runtime.close())
+      return runtime
+    },
+  }
+}
+
+const card = 'NVIDIA H100 80GB (driver 580.159)'
+
+test('a GPU is offered once a probe has computed on it, and the result is kept', async () => {
+  const host = await makeHost({ probe: `print({ works: true, library: 'cuda-13' })` })
+  const runtime = await host.open()
+  const offers = await runtime.listOffers()
+  expect(offers.map(({ instanceType, formats, obstacle }) => [instanceType, formats, obstacle])).toEqual([
+    ['local-gpu', ['ggufv2'], undefined],
+    ['local-cpu', ['ggufv2'], undefined],
+  ])
+  expect(host.warnings).toEqual([])
+  await host.open()
+  expect(await host.countProbes()).toBe(1)
+})
+
+test('a driver alone: the start, the offer, the refusal and the report say what is missing and what to do', async () => {
+  const host = await makeHost({ probe: 'print({ works: false, library: null, reason: "x", missing })' })
+  const runtime = await host.open()
+  const sentence =
+    `${card}: not usable yet. Berth's engine needs CUDA's runtime (libcudart.so.13 and libcublas.so.13 are missing). ` +
+    'Run: npm run admin -- engines install vllm (8 GB).'
+  expect(host.warnings).toEqual([sentence])
+  expect(await runtime.listOffers()).toMatchObject([
+    { instanceType: 'local-gpu', formats: [], obstacle: sentence },
+    { instanceType: 'local-cpu' },
+  ])
+  const { gpus } = await runtime.hostEngines!.report()
+  expect(gpus.map(({ name, obstacle }) => [name, `${obstacle?.reason} ${obstacle?.remedy}`])).toEqual([
+    [card, sentence],
+  ])
+  // A library may have been installed since.
+  await host.open()
+  expect(await host.countProbes()).toBe(2)
+})
+
+test.each([
+  {
+    name: 'dies at the computation, but not with the build for CUDA 12',
+    probe: `if (isCuda12) print({ works: true, library: 'cuda-12' })
+            else {
+              console.error('CUDA error: the provided PTX was compiled with an unsupported toolchain.')
+              process.kill(process.pid, 'SIGABRT')
+            }`,
+    expected: null,
+  },
+  {
+    name: 'dies at the computation, and has no other build',
+    probe: `if (isCuda12) print({ works: false, reason: 'x', library: null, missing })
+            else {
+              console.error('CUDA error: the provided PTX was compiled with an unsupported toolchain.')
+              process.kill(process.pid, 'SIGABRT')
+            }`,
+    expected: "Berth's engine needs CUDA's runtime (libcudart.so.12 is missing).",
+  },
+  {
+    name: 'dies with both builds',
+    probe: `process.kill(process.pid, 'SIGSEGV'); await new Promise(() => setInterval(() => {}, 1000))`,
+    expected: "Berth's engine is not usable: probed on this GPU, it was killed by SIGSEGV.",
+  },
+  {
+    name: 'hangs',
+    probe: 'setInterval(() => {}, 1000)',
+    settings: { probeTimeoutMs: 100 },
+    expected: "Berth's engine is not usable: probed on this GPU, it did not respond within 2 seconds.",
+  },
+  {
+    name: 'prints nonsense',
+    probe: `console.log('everything is fine')`,
+    expected: 'Berth\'s engine is not usable: probed on this GPU, it printed "everything is fine".',
+  },
+])(
+  'a probe that $name',
+  async ({ probe, settings = {}, expected }) => {
+    const host = await makeHost({ probe, settings })
+    const runtime = await host.open()
+    const [offer] = await runtime.listOffers()
+    if (expected === null) {
+      expect(offer).toMatchObject({ instanceType: 'local-gpu', formats: ['ggufv2'] })
+      expect(host.warnings).toEqual([])
+    } else {
+      expect(host.warnings).toEqual([
+        `${card}: not usable yet. ${expected} Run: npm run admin -- engines install vllm (8 GB).`,
+      ])
+    }
+  },
+  60_000,
+)
+
+/** A vLLM whose Python is a shell that knows the two questions that Berth asks. */
+function makeVllm(version: string, onGpu: string): Record<string, string> {
+  const python = `#!/bin/sh
+case "$*" in
+  *importlib.metadata*) ${version} ;;
+  *torch*) ${onGpu} ;;
+esac\n`
+  return { 'python-double': python }
+}
+
+const vllmProblems = [
+  {
+    name: 'multiplies the matrices',
+    version: 'echo 0.33.0',
+    onGpu: 'echo works',
+    expected: null,
+  },
+  {
+    name: 'is built for the CPU',
+    version: 'echo 0.33.0+cpu',
+    onGpu: 'echo cpu',
+    expected: 'vLLM 0.33.0 is built for the CPU.',
+  },
+  {
+    name: 'needs a newer driver',
+    version: 'echo 0.33.0',
+    onGpu: 'echo "RuntimeError: The NVIDIA driver on your system is too old" >&2; exit 1',
+    expected: 'vLLM 0.33.0 needs a newer driver for this GPU (driver on your system is too old).',
+  },
+  {
+    name: 'tells no version',
+    version: 'echo no version',
+    onGpu: 'echo works',
+    expected: 'vLLM is not usable: asked for its version, it told none.',
+  },
+  {
+    name: 'hangs when asked for its version',
+    version: 'sleep 1000',
+    onGpu: 'echo works',
+    expected: 'vLLM is not usable: asked for its version, it did not respond within 1 seconds.',
+  },
+  {
+    name: 'dies when asked for its version',
+    version: 'echo "No package metadata was found for vllm" >&2; exit 1',
+    onGpu: 'echo works',
+    expected:
+      'vLLM is not usable: asked for its version, it ended with exit code 1: No package metadata was found for vllm.',
+  },
+]
+
+test.each(vllmProblems)(
+  'a vLLM in PATH that $name',
+  async ({ version, onGpu, expected }) => {
+    const host = await makeHost({
+      probe: 'print({ works: false, library: null, reason: "x", missing })',
+      programs: makeVllm(version, onGpu),
+      settings: { versionTimeoutMs: 500 },
+    })
+    const bin = host.settings.environment['PATH']!.split(':')[0]!
+    await writeFile(join(bin, 'vllm'), `#!${join(bin, 'python-double')}\n`)
+    await chmod(join(bin, 'vllm'), 0o755)
+    const runtime = await host.open()
+    const [offer] = await runtime.listOffers()
+    const { engines } = await runtime.hostEngines!.report()
+    const vllm = engines.find(({ title }) => title === 'vLLM')!
+    expect(vllm.foundBy).toBe('PATH')
+    if (expected === null) {
+      expect(offer?.formats).toContain('pytorch')
+      expect(vllm).toMatchObject({ version: '0.33.0', gpus: [card], isUsed: true })
+    } else {
+      expect(offer?.formats).toEqual([])
+      expect(vllm).toMatchObject({ gpus: [], isUsed: false, reason: expect.stringContaining(expected) })
+    }
+  },
+  30_000,
+)
+
+test('a llama-server in PATH stands in on a GPU that Berth’s own engine can’t use', async () => {
+  const program = `#!/bin/sh
+case "$*" in
+  --version) echo 'version: 10964 (0123abc)' ;;
+  --list-devices) printf 'Available devices:\\n  CUDA0: NVIDIA H100 80GB (81079 MiB, 80000 MiB free)\\n' ;;
+esac\n`
+  const host = await makeHost({
+    probe: 'print({ works: false, library: null, reason: "x", missing })',
+    programs: { 'llama-server': program },
+  })
+  const runtime = await host.open()
+  expect(runtime.engines.map(({ name, version }) => [name, version])).toEqual([['llama.cpp', '10964']])
+  expect((await runtime.listOffers())[0]).toMatchObject({ instanceType: 'local-gpu', formats: ['ggufv2'] })
+})
