@@ -3,6 +3,7 @@ import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import { openEngines } from './engine-choice.ts'
 import { describeHost } from '../host.ts'
 import { takeInventory } from '../inventory/inventory.ts'
+import type { FoundEngine } from '../inventory/types.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 
 const settings: LocalRuntimeSettings = {
@@ -69,6 +70,36 @@ test.each([
     const [offer] = describeHost(chosen, ['ggufv2'], [])
     expect(offer?.offer.stateCacheBytes).toBe(mebibytes * 2 ** 20)
   }
+})
+
+test('installed versions are offered, and an engine has the one that its spec names', async () => {
+  const install = (version: string, origin: FoundEngine['origin'] = 'installed'): FoundEngine => ({
+    name: 'vllm',
+    title: 'vLLM',
+    origin,
+    command: [`/vllm-${version}/bin/vllm`],
+    version,
+    usesCpu: true,
+    problem: null,
+    installation: `/vllm-${version}`,
+  })
+  const newest = install('0.33.0')
+  const broken = { ...install('0.32.0'), problem: { kind: 'broken', detail: 'it hangs' } as const }
+  const others = [broken, install('0.31.0'), install('0.30.0', 'path')]
+  const open = (chosen: FoundEngine, engines = [newest, ...others]) =>
+    openEngines(settings, { engines, chosen: [chosen], devices: [], cudaFolders: [] })
+  const programOf = async (engineVersion: string | undefined, engines = open(newest)) => {
+    const variant = { ...spec.variant, format: 'pytorch', weights: { kind: 'file', path: 'm' } as const }
+    const { args } = await engines.build({ ...spec, variant, engineVersion }, weights, host)
+    return args[args.indexOf('--') + 1]
+  }
+  expect(open(newest).list[0]).toMatchObject({ version: '0.33.0', versions: ['0.33.0', '0.31.0'] })
+  expect(await programOf('0.31.0')).toBe('/vllm-0.31.0/bin/vllm')
+  expect(await programOf(undefined)).toBe('/vllm-0.33.0/bin/vllm')
+  expect(await programOf('0.32.0'), 'one that is gone').toBe('/vllm-0.33.0/bin/vllm')
+  const ofPath = open(others[2]!)
+  expect(ofPath.list[0]).not.toHaveProperty('versions')
+  expect(await programOf('0.31.0', ofPath)).toBe('/vllm-0.30.0/bin/vllm')
 })
 
 test.each([

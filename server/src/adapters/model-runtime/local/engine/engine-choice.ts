@@ -2,6 +2,7 @@ import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import type { RuntimeEngine } from '../../../../ports/runtime-engine.ts'
 import { findLibrary } from '../inventory/inventory.ts'
 import type { Inventory } from '../inventory/inventory.ts'
+import { listVersions } from '../inventory/judge.ts'
 import { buildLibraryPath } from '../inventory/library-path.ts'
 import type { FoundEngine } from '../inventory/types.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
@@ -25,7 +26,7 @@ export interface LocalEngines {
 
 /** Opens the engines that an inventory has chosen. */
 export function openEngines(settings: LocalRuntimeSettings, inventory: Inventory): LocalEngines {
-  const engines = inventory.chosen.map((engine) => openEngine(settings, engine))
+  const engines = inventory.chosen.map((engine) => openVersions(settings, inventory, engine))
   return {
     list: engines.map(({ facts }) => facts),
     describe: (spec, place) => findEngine(engines, spec).describe(spec, place),
@@ -39,10 +40,34 @@ export function openEngines(settings: LocalRuntimeSettings, inventory: Inventory
   }
 }
 
-function findEngine(engines: readonly LocalEngine[], { variant: { format } }: EngineSpec): LocalEngine {
+/** A chosen engine in all of its versions. */
+interface VersionedEngine {
+  facts: RuntimeEngine
+  /** Returns a version, or the newest one without it. */
+  choose(version: string | undefined): LocalEngine
+}
+
+function openVersions(
+  settings: LocalRuntimeSettings,
+  { engines, devices }: Inventory,
+  chosen: FoundEngine,
+): VersionedEngine {
+  const newest = openEngine(settings, chosen)
+  const others = listVersions(engines, devices, chosen).map((engine) => openEngine(settings, engine))
+  const versions = others.flatMap(({ facts }) => facts.version ?? [])
+  return {
+    facts: versions.length === 0 ? newest.facts : { ...newest.facts, versions },
+    choose: (version) => others.find(({ facts }) => facts.version === version) ?? newest,
+  }
+}
+
+function findEngine(
+  engines: readonly VersionedEngine[],
+  { variant: { format }, engineVersion }: EngineSpec,
+): LocalEngine {
   const engine = engines.find(({ facts }) => facts.formats.includes(format))
   if (engine === undefined) throw new Error(`no engine of this host loads ${format}`)
-  return engine
+  return engine.choose(engineVersion)
 }
 
 /** Opens an engine of this host. */

@@ -44,6 +44,24 @@ export function chooseEngines(
   })
 }
 
+/** The versions of a chosen engine that can serve, newest first. What the operator updates has no choice. */
+export function listVersions(
+  engines: readonly FoundEngine[],
+  devices: readonly DeviceReport[],
+  { name, origin }: FoundEngine,
+): FoundEngine[] {
+  if (origin !== 'installed') return []
+  return engines.filter(
+    (engine) =>
+      engine.name === name &&
+      engine.origin === origin &&
+      engine.problem === null &&
+      (devices.length === 0
+        ? engine.usesCpu
+        : devices.some((device) => findResult(device, engine)?.works === true)),
+  )
+}
+
 export function findResult({ uses }: DeviceReport, engine: FoundEngine): ProbeResult | undefined {
   return uses.find((use) => use.engine === engine)?.result
 }
