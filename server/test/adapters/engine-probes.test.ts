@@ -240,3 +240,46 @@ esac\n`
   expect(runtime.engines.map(({ name, version }) => [name, version])).toEqual([['llama.cpp', '10964']])
   expect((await runtime.listOffers())[0]).toMatchObject({ instanceType: 'local-gpu', formats: ['ggufv2'] })
 })
+
+/** Doubles of the programs of a host with an MI325X, of which a program of somebody uses 21.1 GiB. */
+const amdPrograms = {
+  'nvidia-smi': '#!/bin/sh\nexit 9\n',
+  'amd-smi': `#!/bin/sh
+case "$*" in
+  list*) echo '[{"gpu": 0, "bdf": "0000:83:00.0", "uuid": "9fff74b9-0000-1000-8044-4a2fb30adeb0"}]' ;;
+  static*) echo '[{"gpu": 0, "asic": {"market_name": "AMD Instinct MI325X"}, "vram": {"size": {"value": 262128, "unit": "MB"}},
+    "driver": {"name": "amdgpu", "version": "6.12.12"}}]' ;;
+  metric*) echo '[{"gpu": 0, "mem_usage": {"used_vram": {"value": 21900, "unit": "MB"}}}]' ;;
+  process*) echo '[{"gpu": 0, "process_list": [{"process_info": {"name": "python3", "pid": 4194000,
+    "memory_usage": {"vram_mem": {"value": 22649241600, "unit": "B"}}}}]}]' ;;
+esac\n`,
+}
+
+test('an AMD GPU is offered to an engine that sees it alone, with the memory that others leave', async () => {
+  const program = `#!/bin/sh
+[ "$1" = --version ] && echo 'version: 10964 (0123abc)'
+[ "$1 $ROCR_VISIBLE_DEVICES $HIP_VISIBLE_DEVICES" = '--list-devices GPU-9f444a2fb30adeb0 0' ] &&
+  printf 'Available devices:\\n  ROCm0: AMD Instinct MI325X (262128 MiB, 240000 MiB free)\\n'
+exit 0\n`
+  const host = await makeHost({ programs: { ...amdPrograms, 'llama-server': program } })
+  const runtime = await host.open()
+  const [offer] = await runtime.listOffers()
+  expect(offer).toMatchObject({
+    instanceType: 'local-gpu',
+    vendor: 'amd',
+    gpuModel: 'AMD Instinct MI325X',
+    formats: ['ggufv2'],
+    inUse: { programs: expect.stringMatching(/^python3 \(pid 4194000.*uses 21\.1 GiB/) },
+  })
+  expect(offer!.memoryBytes).toBeLessThan(262_128 * 2 ** 20 * 0.95 - 21_000 * 2 ** 20)
+  expect(await host.countProbes()).toBe(0)
+})
+
+test('an AMD GPU without an engine for it: the start says what to install', async () => {
+  const host = await makeHost({ programs: amdPrograms })
+  await host.open()
+  expect(host.warnings).toEqual([
+    "AMD Instinct MI325X (driver 6.12.12): not usable yet. Berth's engine is built for NVIDIA's GPUs and the CPU. " +
+      'Install vLLM for ROCm, or llama-server for ROCm or Vulkan, in PATH, or name it in a setting.',
+  ])
+})

@@ -13,6 +13,7 @@ const gpus: Gpu[] = [0, 1, 2].map((index) => ({
   uuid: `GPU-${index}`,
   name: 'NVIDIA L4',
   memoryBytes: 24 * GiB,
+  vendor: 'nvidia' as const,
   driverVersion: '570.86.15',
   computeCapability: 8.9,
 }))

@@ -10,6 +10,7 @@ const gpu: Gpu = {
   uuid,
   name: 'NVIDIA L4',
   memoryBytes: 24 * GiB,
+  vendor: 'nvidia' as const,
   driverVersion: '570.86.15',
   computeCapability: 8.9,
 }

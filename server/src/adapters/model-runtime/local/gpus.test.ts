@@ -16,6 +16,7 @@ test('each line of nvidia-smi is a GPU', () => {
     uuid: 'GPU-bbbb-2',
     name: 'NVIDIA L4',
     memoryBytes: 23034 * 2 ** 20,
+    vendor: 'nvidia',
     driverVersion: '570.86.15',
     computeCapability: 8.9,
   })

@@ -4,14 +4,16 @@ import type { BriefRun } from './run-briefly.ts'
 
 const deadlineMs = 10_000
 
-/** An NVIDIA GPU of this host. */
+/** A GPU of this host. */
 export interface Gpu {
+  vendor: 'nvidia' | 'amd'
+  /** As the variables that limit an engine to it take it */
   uuid: string
-  /** As nvidia-smi prints it, such as `NVIDIA L4` */
+  /** As the vendor's program prints it, such as `NVIDIA L4` */
   name: string
   memoryBytes: number
   driverVersion: string
-  /** Such as 8.9; null when unknown */
+  /** NVIDIA's, such as 8.9; null when unknown */
   computeCapability: number | null
 }
 
@@ -118,7 +120,7 @@ export function parseGpus(lines: string, capabilities: string, visible: string |
       if (isHidden || !/^[\w-]+$/.test(uuid) || !(memoryBytes > 0)) return []
       const capability = capabilityOf.get(uuid) ?? ''
       const computeCapability = /^\d{1,2}\.\d$/.test(capability) ? Number(capability) : null
-      return { uuid, name, memoryBytes, driverVersion, computeCapability }
+      return { vendor: 'nvidia' as const, uuid, name, memoryBytes, driverVersion, computeCapability }
     },
   )
 }

@@ -6,7 +6,8 @@ import type { HostDevice } from './host.ts'
 
 function makeGpu(index: number, name: string, gibibytes = 22): HostDevice {
   const memoryBytes = gibibytes * 2 ** 30
-  const gpu = { uuid: `GPU-${index}`, name, memoryBytes, driverVersion: '570.86.15', computeCapability: 8.9 }
+  const facts = { vendor: 'nvidia', driverVersion: '570.86.15', computeCapability: 8.9 } as const
+  const gpu = { ...facts, uuid: `GPU-${index}`, name, memoryBytes }
   return { gpu, formats: ['ggufv2'], obstacle: null }
 }
 

@@ -41,7 +41,7 @@ function readHostMemory(): number {
 }
 
 /**
- * The instance types of this host: with NVIDIA GPUs, those of the file, `local-gpu` types for other GPUs, and
+ * The instance types of this host: with GPUs, those of the file, `local-gpu` types for other GPUs, and
  * the CPU for small models. Otherwise the CPU or Apple's GPU, whose memory all engines share. `formats` are
  * those of all engines, `devices` the GPUs with what engines can do on them.
  */
@@ -167,11 +167,12 @@ export function listGpuOffers(
 }
 
 /** The label of NVIDIA's GPU feature discovery is the name of the GPU with dashes. */
-function isOfType({ name }: Gpu, { vendor, gpuModel, nodeSelector, resource }: InstanceType): boolean {
+function isOfType(gpu: Gpu, { vendor, gpuModel, nodeSelector, resource }: InstanceType): boolean {
+  const { name } = gpu
   const label = nodeSelector['nvidia.com/gpu.product']
   // A resource of its own is no whole GPU.
   return (
-    vendor === 'nvidia' &&
+    vendor === gpu.vendor &&
     resource === undefined &&
     (name === gpuModel || name.replaceAll(' ', '-') === label)
   )
@@ -192,7 +193,7 @@ function toOffer(
     region: 'local',
     gpuCount,
     gpuModel: [...new Set(gpus.map(({ name }) => name))].join(', '),
-    vendor: 'nvidia',
+    vendor: gpus[0]?.vendor ?? null,
     computeCapability: capabilities.includes(null) ? null : Math.min(...capabilities.map(Number)),
     memoryBytes: Math.floor(Math.min(...gpus.map(({ memoryBytes }) => memoryBytes)) * gpuCount * memoryShare),
     formats: (devices[0]?.formats ?? []).filter((format) =>

@@ -22,6 +22,7 @@ import { followLog, hideFolder, limitLog, readLog } from './engine/engine-log.ts
 import type { LocalWeights } from './engine/local-engine.ts'
 import { engineFiles } from './engine/engine-record.ts'
 import { hasErrorCode } from './files.ts'
+import { createAmdReading } from './amd-gpus.ts'
 import { createNvidiaReading } from './gpus.ts'
 import { openHostGpus } from './host-gpus.ts'
 import type { HostGpus } from './host-gpus.ts'
@@ -130,10 +131,12 @@ async function openContext(given: LocalRuntimeSettings): Promise<LocalContext> {
   const folders = openFolders(join(settings.dataDirectory, 'engines'))
   const containment = await openContainment(settings, await listPrograms(settings))
   const host = await openHost(settings, containment)
+  const isAmd = host.inventory.devices.some(({ gpu }) => gpu.vendor === 'amd')
+  const createReading = isAmd ? createAmdReading : createNvidiaReading
   const engines = createEngineControl(settings, settings.engineProgram ?? engineProgram)
   const gpus = openHostGpus({
     gpus: host.inventory.devices.map(({ gpu }) => gpu),
-    readGpus: createNvidiaReading(settings.environment),
+    readGpus: createReading(settings.environment),
     listHeldGpus: () => reservations.listHeldGpus(),
     folderOf: (engineId) => folders.of(engineId),
     logger: settings.logger,

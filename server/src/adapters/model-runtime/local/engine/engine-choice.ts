@@ -1,5 +1,6 @@
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import type { RuntimeEngine } from '../../../../ports/runtime-engine.ts'
+import { limitToGpus } from '../limit-to-gpus.ts'
 import { findLibrary } from '../inventory/inventory.ts'
 import type { Inventory } from '../inventory/inventory.ts'
 import { listVersions } from '../inventory/judge.ts'
@@ -93,7 +94,7 @@ async function describeGpus(
   const libraries = buildLibraryPath(findLibrary(inventory, gpus), inventory.cudaFolders, inherited)
   return {
     ...(libraries === undefined ? {} : { LD_LIBRARY_PATH: libraries }),
-    CUDA_VISIBLE_DEVICES: gpus.join(','),
+    ...limitToGpus(inventory.devices[0]?.gpu.vendor ?? 'nvidia', gpus),
     // The driver compiles for GPUs such as the H100. Its default folder, in the home, is lost in containers.
     CUDA_CACHE_PATH: await chooseCache(rights, 'cuda', environment['CUDA_CACHE_PATH']),
   }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { readJson, writeJson } from '../files.ts'
+import { findAmdGpus } from '../amd-gpus.ts'
 import { findGpus } from '../gpus.ts'
 import type { Gpu } from '../gpus.ts'
 import type { Containment } from '../engine/containment.ts'
@@ -47,7 +48,9 @@ export async function takeInventory(
 
 async function findDevices({ environment }: LocalRuntimeSettings): Promise<Gpu[]> {
   const isApple = process.platform === 'darwin' && process.arch === 'arm64'
-  return environment['NODE_LLAMA_CPP_GPU'] === 'false' || isApple ? [] : findGpus(environment)
+  if (environment['NODE_LLAMA_CPP_GPU'] === 'false' || isApple) return []
+  const gpus = await findGpus(environment)
+  return gpus.length > 0 ? gpus : findAmdGpus(environment)
 }
 
 async function examineDevices(

@@ -135,6 +135,9 @@ function findRemedy(
   { gpu }: DeviceReport,
   tried: readonly { engine: FoundEngine; result: { problem: EngineProblem } }[],
 ): string {
+  if (gpu.vendor === 'amd') {
+    return 'Install vLLM for ROCm, or llama-server for ROCm or Vulkan, in PATH, or name it in a setting.'
+  }
   const problems = tried.map(({ result }) => result.problem)
   if (problems.some((each) => each.kind === 'missing libraries' && isOfDriver(each.libraries))) {
     return "Install NVIDIA's driver with its libraries for computing."

@@ -4,6 +4,7 @@ import { chooseCache } from '../engine/containment.ts'
 import type { EngineRights } from '../engine/containment.ts'
 import { pickEnvironment } from '../engine/engine-environment.ts'
 import type { Gpu } from '../gpus.ts'
+import { limitToGpus } from '../limit-to-gpus.ts'
 import { lastLine, runProgram } from '../run-program.ts'
 import type { ProgramRun } from '../run-program.ts'
 import type { Command, LocalRuntimeSettings } from '../settings.ts'
@@ -39,12 +40,16 @@ export async function probeDevice(
 ): Promise<ProbeResult> {
   switch (engine.name) {
     case 'embedded':
-      return probeEmbedded(context, gpu)
+      return gpu.vendor === 'nvidia' ? probeEmbedded(context, gpu) : unusable("NVIDIA's GPUs and the CPU")
     case 'llama-server':
       return askLlamaServer(context, engine.command!, gpu)
     case 'vllm':
       return askVllm(context, engine, gpu)
   }
+}
+
+function unusable(builtFor: string): ProbeResult {
+  return { works: false, problem: { kind: 'other hardware', builtFor } }
 }
 
 /** What the probe of Berth's engine prints. */
@@ -87,7 +92,7 @@ async function runEmbedded(
   const options = {
     environment: {
       ...pickEnvironment(environment),
-      CUDA_VISIBLE_DEVICES: gpu.uuid,
+      ...limitToGpus(gpu.vendor, [gpu.uuid]),
       CUDA_CACHE_PATH: await chooseCache(rights, 'cuda', environment['CUDA_CACHE_PATH']),
       LD_LIBRARY_PATH: buildLibraryPath(library, cudaFolders, environment['LD_LIBRARY_PATH']),
     },
@@ -133,7 +138,7 @@ async function askLlamaServer(
   const answer = await runProgram([...command, '--list-devices'], {
     environment: {
       ...pickEnvironment(environment),
-      CUDA_VISIBLE_DEVICES: gpu.uuid,
+      ...limitToGpus(gpu.vendor, [gpu.uuid]),
       LD_LIBRARY_PATH: buildLibraryPath(null, cudaFolders, environment['LD_LIBRARY_PATH']),
     },
     timeoutMs,
@@ -146,9 +151,7 @@ async function askLlamaServer(
     return { works: false, problem: { kind: 'broken', detail: `asked for its devices, ${answer.reason}` } }
   }
   const [, list = ''] = /Available devices:(.*)/s.exec(answer.stdout + answer.stderr) ?? []
-  return /^ +\w+: \S/m.test(list)
-    ? { works: true, library: null }
-    : { works: false, problem: { kind: 'other hardware', builtFor: 'other hardware than this GPU' } }
+  return /^ +\w+: \S/m.test(list) ? { works: true, library: null } : unusable('other hardware than this GPU')
 }
 
 const multiply = `
@@ -168,7 +171,7 @@ async function askVllm({ settings }: ProbeContext, engine: FoundEngine, gpu: Gpu
   const python = await findPython(engine.command!)
   if (python === null) return { works: true, library: null }
   const answer = await runProgram([python, '-c', multiply], {
-    environment: { ...pickEnvironment(environment), CUDA_VISIBLE_DEVICES: gpu.uuid },
+    environment: { ...pickEnvironment(environment), ...limitToGpus(gpu.vendor, [gpu.uuid]) },
     timeoutMs: timeoutMs * patience,
   })
   if (answer.outcome === 'failed') {
@@ -181,13 +184,8 @@ async function askVllm({ settings }: ProbeContext, engine: FoundEngine, gpu: Gpu
   }
   const said = lastLine(answer.stdout)
   if (said === 'works') return { works: true, library: null }
-  return {
-    works: false,
-    problem:
-      said === 'cpu'
-        ? { kind: 'other hardware', builtFor: 'the CPU' }
-        : { kind: 'broken', detail: `probed on this GPU, it printed "${said}"` },
-  }
+  if (said === 'cpu') return unusable('the CPU')
+  return { works: false, problem: { kind: 'broken', detail: `probed on this GPU, it printed "${said}"` } }
 }
 
 /** Names what the result of a probe depends on: the build of the engine, the driver and the kind of GPU. */
