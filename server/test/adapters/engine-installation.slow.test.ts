@@ -30,6 +30,7 @@ const inventory: Inventory = {
   engines: [embeddedEngine],
   chosen: [embeddedEngine],
   devices: [{ gpu: gpu!, uses: [] }],
+  unseen: null,
   cudaFolders: [],
 }
 

@@ -243,7 +243,7 @@ esac\n`
 
 /** Doubles of the programs of a host with an MI325X, of which a program of somebody uses 21.1 GiB. */
 const amdPrograms = {
-  'nvidia-smi': '#!/bin/sh\nexit 9\n',
+  'nvidia-smi': '#!/bin/sh\necho "No devices were found"; exit 6\n',
   'amd-smi': `#!/bin/sh
 case "$*" in
   list*) echo '[{"gpu": 0, "bdf": "0000:83:00.0", "uuid": "9fff74b9-0000-1000-8044-4a2fb30adeb0"}]' ;;
@@ -283,3 +283,27 @@ test('an AMD GPU without an engine for it: the start says what to install', asyn
       'Install vLLM for ROCm, or llama-server for ROCm or Vulkan, in PATH, or name it in a setting.',
   ])
 })
+
+test.each([
+  [
+    'fails',
+    'echo "NVIDIA-SMI has failed because it couldn\'t communicate with the NVIDIA driver." >&2; exit 9',
+    "it ended with exit code 9: NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver",
+  ],
+  ['dies', 'kill -9 $$', 'it was killed by SIGKILL'],
+  ['prints nonsense', 'echo "<html>"', 'it printed "<html>"'],
+  ['is for another machine', 'exec ./nowhere', 'it ended with exit code 127: .*'],
+])(
+  'an nvidia-smi that %s: the CPU serves, and the start and the report say why',
+  async (_name, script, clause) => {
+    const host = await makeHost({ programs: { 'nvidia-smi': `#!/bin/sh\n${script}\n` } })
+    const runtime = await host.open()
+    const sentence = new RegExp(
+      `^NVIDIA's GPUs are not usable: nvidia-smi was asked for them, and ${clause}\\. Repair the driver, until nvidia-smi shows them\\.$`,
+    )
+    expect(host.warnings).toEqual([expect.stringMatching(sentence)])
+    expect((await runtime.listOffers()).map(({ instanceType }) => instanceType)).toEqual(['local-cpu'])
+    const { gpus } = await runtime.hostEngines!.report()
+    expect(gpus.map(({ obstacle }) => `${obstacle!.reason} ${obstacle!.remedy}`)).toEqual(host.warnings)
+  },
+)

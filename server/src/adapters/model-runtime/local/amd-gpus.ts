@@ -1,11 +1,11 @@
 import type { GpuProgram, GpuReading, ReadGpus } from './gpu-reader.ts'
 import type { Gpu } from './gpus.ts'
-import { runBriefly } from './run-briefly.ts'
+import { runProgram } from './run-program.ts'
 
 type Environment = Record<string, string | undefined>
 type Json = Record<string, unknown>
 
-const deadlineMs = 10_000
+const timeoutMs = 10_000
 /** The memory of a processor's own graphics is part of the host's. */
 const leastMemoryBytes = 4 * 2 ** 30
 
@@ -56,8 +56,8 @@ const rocmArguments = [
 
 /** The JSON that a program prints; null if it is missing, hangs, fails or prints anything else. */
 async function runAmd(program: string, args: readonly string[], environment: Environment): Promise<unknown> {
-  const run = await runBriefly(program, args, { environment, deadlineMs })
-  if (run?.code !== 0) return null
+  const run = await runProgram([program, ...args], { environment, timeoutMs })
+  if (run.outcome === 'failed') return null
   try {
     // Warnings may stand before it.
     return JSON.parse(run.stdout.slice(Math.max(0, run.stdout.search(/[[{]/))))

@@ -1,8 +1,9 @@
 import type { GpuProgram, GpuReading, ReadGpus } from './gpu-reader.ts'
-import { runBriefly } from './run-briefly.ts'
-import type { BriefRun } from './run-briefly.ts'
+import { lastLine, runProgram } from './run-program.ts'
+import type { ProgramRun } from './run-program.ts'
 
-const deadlineMs = 10_000
+const timeoutMs = 10_000
+const noDevices = /no devices were found/i
 
 /** A GPU of this host. */
 export interface Gpu {
@@ -19,21 +20,32 @@ export interface Gpu {
 
 type Environment = Record<string, string | undefined>
 
-/** Lists the NVIDIA GPUs that `CUDA_VISIBLE_DEVICES` allows; none without nvidia-smi or if it fails. */
-export async function findGpus(environment: Environment): Promise<Gpu[]> {
-  const lines = await query('index,uuid,name,memory.total,driver_version', environment)
-  if (lines === '') return []
-  return parseGpus(lines, await query('uuid,compute_cap', environment), environment['CUDA_VISIBLE_DEVICES'])
+/** The GPUs of a vendor. */
+export interface FoundGpus {
+  gpus: Gpu[]
+  /** Why the vendor's program can't tell the GPUs, as a clause; null if it is missing, or tells them */
+  problem: string | null
 }
 
-async function query(fields: string, environment: Environment): Promise<string> {
-  const run = await runQuery(`--query-gpu=${fields}`, environment)
-  return run?.code === 0 ? run.stdout : ''
+/** Lists the NVIDIA GPUs that `CUDA_VISIBLE_DEVICES` allows. */
+export async function findGpus(environment: Environment): Promise<FoundGpus> {
+  const run = await runQuery('--query-gpu=index,uuid,name,memory.total,driver_version', environment)
+  const { stdout, stderr } = run
+  const isMissing = run.outcome === 'failed' && run.how === 'missing'
+  if (isMissing || noDevices.test(stdout + stderr)) return { gpus: [], problem: null }
+  if (run.outcome === 'failed') return { gpus: [], problem: run.reason }
+  const capabilities = await runQuery('--query-gpu=uuid,compute_cap', environment)
+  const known = capabilities.outcome === 'done' ? capabilities.stdout : ''
+  const isNonsense = parseGpus(stdout, known, undefined).length === 0
+  return {
+    gpus: parseGpus(stdout, known, environment['CUDA_VISIBLE_DEVICES']),
+    problem: isNonsense ? `it printed "${lastLine(stdout)}"` : null,
+  }
 }
 
-function runQuery(selection: string, environment: Environment): Promise<BriefRun | null> {
+function runQuery(selection: string, environment: Environment): Promise<ProgramRun> {
   const args = [selection, '--format=csv,noheader,nounits']
-  return runBriefly('nvidia-smi', args, { environment, deadlineMs })
+  return runProgram(['nvidia-smi', ...args], { environment, timeoutMs })
 }
 
 /** Reads the memory in use and its programs. Remembers the bus of each GPU, for one that is lost. */
@@ -44,9 +56,9 @@ export function createNvidiaReading(environment: Environment): ReadGpus {
       runQuery('--query-gpu=uuid,pci.bus_id,memory.used', environment),
       runQuery('--query-compute-apps=gpu_uuid,pid,process_name,used_gpu_memory', environment),
     ])
-    if (cards === null) return null
-    const read = parseUse(cards.stdout, programs?.code === 0 ? programs.stdout : '')
-    if (read.reading.usedBytes.size > 0 || /no devices were found/i.test(cards.stdout)) last = read
+    if (cards.outcome === 'failed' && cards.how !== 'exit') return null
+    const read = parseUse(cards.stdout, programs.outcome === 'done' ? programs.stdout : '')
+    if (read.reading.usedBytes.size > 0 || noDevices.test(cards.stdout)) last = read
     else {
       const lost = findLostBus(cards.stdout + cards.stderr)
       const uuid = [...(last?.buses ?? [])].find(([, bus]) => bus === lost)?.[0]

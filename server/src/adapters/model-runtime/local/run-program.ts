@@ -50,11 +50,13 @@ export async function runProgram(
   }
   const timer = setTimeout(() => {
     killGroup(child)
+    // The kernel can't end a program whose driver hangs.
+    child.unref()
     fail('silent', `it did not respond within ${Math.ceil(timeoutMs / 1000)} seconds`)
   }, timeoutMs)
   for (const name of ['stdout', 'stderr'] as const) {
     child[name]?.setEncoding('utf8').on('data', (text: string) => {
-      if (output[name].length < maxOutputBytes) output[name] += text
+      output[name] = (output[name] + text).slice(0, maxOutputBytes)
     })
   }
   child.once('error', (error) => fail('missing', describeSpawnError(error)))

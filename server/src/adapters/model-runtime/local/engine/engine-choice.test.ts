@@ -87,7 +87,7 @@ test('installed versions are offered, and an engine has the one that its spec na
   const broken = { ...install('0.32.0'), problem: { kind: 'broken', detail: 'it hangs' } as const }
   const others = [broken, install('0.31.0'), install('0.30.0', 'path')]
   const open = (chosen: FoundEngine, engines = [newest, ...others]) =>
-    openEngines(settings, { engines, chosen: [chosen], devices: [], cudaFolders: [] })
+    openEngines(settings, { engines, chosen: [chosen], devices: [], unseen: null, cudaFolders: [] })
   const programOf = async (engineVersion: string | undefined, engines = open(newest)) => {
     const variant = { ...spec.variant, format: 'pytorch', weights: { kind: 'file', path: 'm' } as const }
     const { args } = await engines.build({ ...spec, variant, engineVersion }, weights, host)

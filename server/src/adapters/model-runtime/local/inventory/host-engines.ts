@@ -41,12 +41,13 @@ export function createHostEngines(
 }
 
 function describeInventory(inventory: Inventory, installations: readonly { folder: string }[]): HostReport {
-  const { devices, chosen, engines } = inventory
+  const { devices, chosen, engines, unseen } = inventory
+  const known = devices.map((device) => ({
+    name: nameDevice(device.gpu),
+    obstacle: findObstacle(device, chosen, engines),
+  }))
   return {
-    gpus: devices.map((device) => ({
-      name: nameDevice(device.gpu),
-      obstacle: findObstacle(device, chosen, engines),
-    })),
+    gpus: unseen === null ? known : [{ name: "NVIDIA's GPUs", obstacle: unseen }, ...known],
     engines: engines.map((engine) => describeEngine(inventory, engine)),
     installations: installations.map(({ folder }) => basename(folder)),
   }

@@ -76,7 +76,10 @@ async function nameInstallations({ dataDirectory }: LocalRuntimeSettings): Promi
 }
 
 /** One line for each kind of GPU that no engine can use, and each engine that can't be used. */
-function logProblems({ logger }: LocalRuntimeSettings, { devices, chosen, engines }: Inventory): void {
+function logProblems(
+  { logger }: LocalRuntimeSettings,
+  { devices, chosen, engines, unseen }: Inventory,
+): void {
   const obstacles = devices.flatMap((device) => {
     const obstacle = findObstacle(device, chosen, engines)
     return obstacle === null ? [] : describeObstacle(obstacle)
@@ -84,5 +87,6 @@ function logProblems({ logger }: LocalRuntimeSettings, { devices, chosen, engine
   const broken = engines.flatMap((engine) =>
     engine.problem === null ? [] : describeProblem(engine, engine.problem),
   )
-  for (const text of new Set([...obstacles, ...broken])) logger.warn({}, text)
+  const missing = unseen === null ? [] : [describeObstacle(unseen)]
+  for (const text of new Set([...missing, ...obstacles, ...broken])) logger.warn({}, text)
 }

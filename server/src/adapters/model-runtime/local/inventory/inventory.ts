@@ -2,12 +2,13 @@ import { join } from 'node:path'
 import { readJson, writeJson } from '../files.ts'
 import { findAmdGpus } from '../amd-gpus.ts'
 import { findGpus } from '../gpus.ts'
-import type { Gpu } from '../gpus.ts'
+import type { FoundGpus, Gpu } from '../gpus.ts'
 import type { Containment } from '../engine/containment.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import { findEngines } from './find-engines.ts'
 import { compareVersionTexts, listInstallations } from './installations.ts'
-import { chooseEngines, describeObstacle, findObstacle, findResult } from './judge.ts'
+import { chooseEngines, describeObstacle, describeUnseen, findObstacle, findResult } from './judge.ts'
+import type { Obstacle } from './judge.ts'
 import { cudaFolder, nameProbe, probeDevice } from './probe-device.ts'
 import type { ProbeContext } from './probe-device.ts'
 import type { CudaLibrary, DeviceReport, FoundEngine, ProbeDevice, ProbeResult } from './types.ts'
@@ -20,6 +21,8 @@ export interface Inventory {
   chosen: readonly FoundEngine[]
   /** The GPUs, each with the result of all engines */
   devices: readonly DeviceReport[]
+  /** Why GPUs may be missing; null if the driver tells them */
+  unseen: Obstacle | null
   /** Folders of CUDA's runtime that Berth has installed */
   cudaFolders: readonly string[]
 }
@@ -32,7 +35,7 @@ export async function takeInventory(
   settings: LocalRuntimeSettings,
   containment: Containment,
 ): Promise<Inventory> {
-  const [engines, gpus, installations] = await Promise.all([
+  const [engines, { gpus, problem }, installations] = await Promise.all([
     findEngines(settings, containment.rights.account),
     findDevices(settings),
     listInstallations(settings.dataDirectory),
@@ -43,14 +46,15 @@ export async function takeInventory(
     .map(({ folder }) => cudaFolder(folder))
   const devices =
     gpus.length === 0 ? [] : await examineDevices(settings, containment, engines, gpus, cudaFolders)
-  return { engines, chosen: chooseEngines(engines, devices), devices, cudaFolders }
+  const unseen = problem === null ? null : describeUnseen(problem)
+  return { engines, chosen: chooseEngines(engines, devices), devices, unseen, cudaFolders }
 }
 
-async function findDevices({ environment }: LocalRuntimeSettings): Promise<Gpu[]> {
+async function findDevices({ environment }: LocalRuntimeSettings): Promise<FoundGpus> {
   const isApple = process.platform === 'darwin' && process.arch === 'arm64'
-  if (environment['NODE_LLAMA_CPP_GPU'] === 'false' || isApple) return []
-  const gpus = await findGpus(environment)
-  return gpus.length > 0 ? gpus : findAmdGpus(environment)
+  if (environment['NODE_LLAMA_CPP_GPU'] === 'false' || isApple) return { gpus: [], problem: null }
+  const found = await findGpus(environment)
+  return found.gpus.length > 0 ? found : { ...found, gpus: await findAmdGpus(environment) }
 }
 
 async function examineDevices(

@@ -126,6 +126,14 @@ export function findObstacle(
   }
 }
 
+/** Why NVIDIA's program can't tell the GPUs, from a clause about it. */
+export function describeUnseen(problem: string): Obstacle {
+  return {
+    reason: `NVIDIA's GPUs are not usable: nvidia-smi was asked for them, and ${problem}.`,
+    remedy: 'Repair the driver, until nvidia-smi shows them.',
+  }
+}
+
 /** An obstacle as one text. */
 export function describeObstacle({ reason, remedy }: Obstacle): string {
   return `${reason} ${remedy}`
