@@ -2,6 +2,9 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import type { Member } from '../../contract.ts'
 import { organizationQuery } from '../../api/session.ts'
 
+/** A member, in the dialogs that manage one */
+export type ManagedMember = Pick<Member, 'id' | 'user_id' | 'name' | 'role' | 'kind'>
+
 const managed: Record<Member['role'], readonly Member['role'][]> = {
   viewer: [],
   member: [],

@@ -8,13 +8,16 @@ interface OrganizationSearch {
   tab?: string | undefined
   /** `yes` opens the invite dialog. */
   invite?: 'yes' | undefined
+  /** Finds people by name or email. */
+  q?: string | undefined
 }
 
 export const organizationPage = page({
   path: '/organization',
-  readSearch: ({ tab, invite }: RawSearch): OrganizationSearch => ({
+  readSearch: ({ tab, invite, q }: RawSearch): OrganizationSearch => ({
     tab: readText(tab),
     invite: invite === 'yes' ? 'yes' : undefined,
+    q: readText(q),
   }),
   heading: text.pages.organization,
   navigation: { icon: Users },

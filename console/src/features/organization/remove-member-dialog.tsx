@@ -1,7 +1,7 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ComponentProps } from 'react'
-import type { Member } from '../../contract.ts'
+import type { ManagedMember } from './managed-roles.ts'
 import { ApiError } from '../../api/client.ts'
 import { organizationQuery } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
@@ -17,7 +17,7 @@ import { membersQuery } from '../../domain/members/queries.ts'
 import { useRemoveMember } from './queries.ts'
 
 interface RemoveMemberDialogProps {
-  member: Member
+  member: ManagedMember
   /** Whether the person leaves the organization themselves */
   isOwn: boolean
   onClose: () => void
@@ -99,7 +99,7 @@ function DeploymentsChoice({
   value,
   onChange,
 }: {
-  member: Member
+  member: ManagedMember
   count: number
   value: string
   onChange: (value: string) => void

@@ -1,5 +1,6 @@
 import { useId } from 'react'
 import type { Member } from '../../contract.ts'
+import type { ManagedMember } from './managed-roles.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Form } from '../../components/form.tsx'
@@ -9,7 +10,7 @@ import { useUpdateRole } from './queries.ts'
 import { RoleChoice } from './role-choice.tsx'
 
 interface RoleDialogProps {
-  member: Member
+  member: ManagedMember
   /** The roles that the person may assign */
   roles: readonly Member['role'][]
   onClose: () => void
