@@ -6,11 +6,20 @@ import { useConsole } from './support/console.ts'
 import { startConsoleTestServer } from './support/test-server.ts'
 import { callByApi, createPerson, registerByApi, see } from './support/steps.ts'
 
-/** A folder with a program that prints the only GPU of this host, as nvidia-smi does. */
+/** Programs of a host with a GPU, which llama-server can use. Engines' account must be able to run them. */
 const folder = await mkdtemp(join(tmpdir(), 'berth-gpu-'))
-const program = join(folder, 'nvidia-smi')
-await writeFile(program, "#!/bin/sh\necho '0, GPU-0, NVIDIA L4, 23034, 580.95.05'\n")
-await chmod(program, 0o755)
+await chmod(folder, 0o755)
+const programs = {
+  'nvidia-smi': "echo '0, GPU-0, NVIDIA L4, 23034, 580.95.05'",
+  'llama-server': `case "$1" in
+    --version) echo 'version: 10964 (0123abc)' ;;
+    --list-devices) printf 'Available devices:\\n  CUDA0: NVIDIA L4 (23034 MiB, 22000 MiB free)\\n' ;;
+  esac`,
+}
+for (const [name, script] of Object.entries(programs)) {
+  await writeFile(join(folder, name), `#!/bin/sh\n${script}\n`)
+  await chmod(join(folder, name), 0o755)
+}
 afterAll(() => rm(folder, { recursive: true }))
 
 const site = useConsole(() => startConsoleTestServer({ PATH: `${folder}:${process.env['PATH']}` }))

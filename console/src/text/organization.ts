@@ -11,6 +11,7 @@ export const organization = {
   more: (shown: string, total: string) => `${shown} of ${total} are shown. The search finds the others.`,
   lastActive: 'Last active',
   neverActive: 'Never',
+  thisHour: 'This hour',
   joined: 'Joined',
   joinedOn: (day: string) => `Joined ${day}`,
   you: 'You',

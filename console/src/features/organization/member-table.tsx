@@ -102,9 +102,7 @@ function People({ people, total }: { people: OrganizationPerson[]; total: number
             {showsActivity && (
               <>
                 <Cell className="hidden whitespace-nowrap text-muted md:table-cell">
-                  {person.last_active_at === null
-                    ? text.organization.neverActive
-                    : formatRelative(person.last_active_at)}
+                  {describeActivity(person.last_active_at)}
                 </Cell>
                 <Cell className="hidden whitespace-nowrap text-muted sm:table-cell">
                   {person.joined_at !== null && formatDay(person.joined_at)}
@@ -124,6 +122,12 @@ function People({ people, total }: { people: OrganizationPerson[]; total: number
       )}
     </>
   )
+}
+
+/** The server tells only the hour. */
+function describeActivity(at: string | null): string {
+  if (at === null) return text.organization.neverActive
+  return Date.now() - Date.parse(at) < 3_600_000 ? text.organization.thisHour : formatRelative(at)
 }
 
 /** Of an invitation, which the list leaves out, only the name and the user are missing. */
