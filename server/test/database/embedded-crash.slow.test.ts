@@ -179,13 +179,11 @@ test('with onInterrupted, a killed PostgreSQL starts again on its port, whether 
   for (const _origin of ['adopted', 'started']) {
     const pid = await postmasterPid(home)
     process.kill(pid!, 'SIGKILL')
-    await expect
-      .poll(() => query(database.url, 'SELECT answer FROM kept').catch(() => 'gone'), patient)
-      .toBe('gone')
+    // The restart may be quicker than the next look.
+    await expect.poll(async () => [undefined, pid].includes(await postmasterPid(home)), patient).toBe(false)
     await expect
       .poll(() => query(database.url, 'SELECT answer FROM kept').catch(() => 'gone'), patient)
       .toEqual([{ answer: 42 }])
-    expect(await postmasterPid(home)).not.toBe(pid)
   }
   const [adopted, started] = onInterrupted.mock.calls.map(([{ message }]) => message)
   expect(adopted).toContain('exited unexpectedly')
