@@ -41,7 +41,8 @@ test('engines install llama.cpp serves a chat and an embedding on the CPU, and c
     refusal: expect.stringContaining(`${name} is in use by`),
   })
 
-  const embedding = makeSpec({ ...variant, modelType: 'embedding' })
+  const path = tinyModel.replace('berth-tiny', 'berth-tiny-embedding')
+  const embedding = makeSpec({ ...makeVariant({ kind: 'file', path }), modelType: 'embedding' })
   const { endpoint: other } = await reach(runtime, embedding, 'ready')
   const embedded = await ask(other.baseUrl, '/v1/embeddings', embedding.apiKey, { input: 'hello' })
   expect(embedded).toMatchObject({ status: 200, body: { data: [{ embedding: expect.any(Array) }] } })

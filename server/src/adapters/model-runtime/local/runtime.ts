@@ -98,8 +98,11 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       prune: () => weights.cache.prune(),
       fetch: (variant, options) => fetchWeights(weights, variant, options),
     },
-    hostEngines: createHostEngines(settings, host, async () =>
-      (await folders.list()).map((id) => folders.of(id)),
+    hostEngines: createHostEngines(
+      settings,
+      host,
+      async () => (await folders.list()).map((id) => folders.of(id)),
+      context.containment.rights.account,
     ),
     listOffers: () => listOffers(context),
     describeCommand: async (engine) => describeCommand(context, engine),

@@ -149,11 +149,12 @@ function findProblem(origin: EngineOrigin, told: Told): EngineProblem | null {
     : null
 }
 
-/** A program in PATH must not make engines run as root. */
+/** A program that the account of engines can't run. One in PATH must not make engines run as root. */
 async function checkReach(engine: FoundEngine, account: Account | null): Promise<FoundEngine> {
   const [program] = engine.command ?? []
-  if (account === null || engine.origin !== 'path' || program === undefined) return engine
-  const python = await findPython([program])
+  if (account === null || engine.origin === 'setting' || program === undefined) return engine
+  const { installation } = engine
+  const python = installation === null ? await findPython([program]) : join(installation, 'bin/python')
   const reaches = await Promise.all(
     [program, ...(python === null ? [] : [python])].map((path) => canReach(path, account).catch(() => false)),
   )

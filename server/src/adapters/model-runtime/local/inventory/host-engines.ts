@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import type { Account } from '../../../../base/account.ts'
 import type { HostEngine, HostEngines, HostReport } from '../../../../ports/host-engines.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import type { Host } from './host-state.ts'
@@ -16,11 +17,12 @@ const finders: Readonly<Record<EngineOrigin, HostEngine['foundBy']>> = {
   path: 'PATH',
 }
 
-/** Engines of this host for its operator. `listFolders` has the state folders of all instances. */
+/** Engines of this host for its operator. `listFolders` has the state folders of all instances, which `account` runs. */
 export function createHostEngines(
   settings: LocalRuntimeSettings,
   host: Host,
   listFolders: () => Promise<string[]>,
+  account: Account | null,
 ): HostEngines {
   return {
     async report() {
@@ -28,7 +30,7 @@ export function createHostEngines(
       return describeInventory(host.inventory, await listInstallations(settings.dataDirectory))
     },
     async install(request, onProgress) {
-      const change = await installEngine(settings, host.inventory, request, onProgress)
+      const change = await installEngine(settings, host.inventory, request, onProgress, account)
       if ('name' in change) await host.update()
       return change
     },

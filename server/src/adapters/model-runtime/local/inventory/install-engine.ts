@@ -1,6 +1,7 @@
 import { chmod, copyFile, mkdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Account } from '../../../../base/account.ts'
 import { formatFileSize } from '../../../../base/format-bytes.ts'
 import type { EngineChange } from '../../../../ports/host-engines.ts'
 import { hasErrorCode, readJson, writeJson } from '../files.ts'
@@ -57,6 +58,7 @@ export async function installEngine(
   inventory: Inventory,
   text: string,
   onProgress: (line: string) => void,
+  account: Account | null = null,
 ): Promise<EngineChange> {
   const request = parseRequest(text)
   if (request === null) {
@@ -69,7 +71,7 @@ export async function installEngine(
     const { name, version } = request
     return name === 'cuda'
       ? await installCuda(settings, inventory, request, onProgress)
-      : await installPackage(settings, inventory, { name, version }, onProgress)
+      : await installPackage(settings, inventory, { name, version }, onProgress, account)
   } catch (error) {
     if (error instanceof InstallationError) return { refusal: error.message }
     if (hasErrorCode(error, 'ENOSPC', 'EDQUOT')) {
@@ -123,11 +125,14 @@ async function installPackage(
   inventory: Inventory,
   { name, version: wanted }: Request & { name: 'vllm' | 'llama.cpp' },
   onProgress: (line: string) => void,
+  account: Account | null,
 ): Promise<EngineChange> {
   const title = titles[name]
-  const tools = await findPythonTools({ environment: settings.environment, onProgress, title })
-  const packageName = choosePackage(name, inventory)
   const root = installationsFolder(settings.dataDirectory)
+  const { environment } = settings
+  const pythonFolder = join(root, '.python')
+  const tools = await findPythonTools({ environment, onProgress, title, account, pythonFolder })
+  const packageName = choosePackage(name, inventory)
   const version =
     wanted ?? (await resolveVersion(tools, packageName, join(root, `.newest-${name}-${process.pid}`)))
   return fillFolder(settings, { name, version }, onProgress, async (folder) => {

@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { canReach } from '../../../../base/account.ts'
+import type { Account } from '../../../../base/account.ts'
 import { findProgram } from '../find-program.ts'
 import { lastLine, runProgram } from '../run-program.ts'
 import { readPipSettings, toUvEnvironment } from './pip-settings.ts'
@@ -24,6 +26,10 @@ interface Tools {
   onProgress: (line: string) => void
   /** What the packages are for, such as `vLLM` */
   title: string
+  /** Runs what is installed, and must be able to read Python; null for the server's own */
+  account: Account | null
+  /** Where `uv` may put a Python for that account */
+  pythonFolder: string
 }
 
 /** Python's oldest version for the packages */
@@ -41,10 +47,27 @@ export async function findPythonTools(tools: Tools): Promise<PythonTools> {
   const path = tools.environment['PATH'] ?? ''
   const uv = await findProgram('uv', path)
   if (uv !== null) {
-    const environment = toUvEnvironment(await readPipSettings(tools.environment), tools.environment)
+    const environment = {
+      ...toUvEnvironment(await readPipSettings(tools.environment), tools.environment),
+      // By itself, uv would put it into the home of root, which others can't read.
+      ...(tools.account === null
+        ? {}
+        : { UV_PYTHON_INSTALL_DIR: tools.pythonFolder, UV_PYTHON_PREFERENCE: 'only-managed' }),
+    }
     return { ...tools, environment, kind: 'uv', program: uv }
   }
-  const python = await findProgram('python3', path)
+  const { account } = tools
+  const python = await findProgram(
+    'python3',
+    path,
+    async (each) => account === null || canReach(each, account).catch(() => false),
+  )
+  const unreachable = python === null ? await findProgram('python3', path) : null
+  if (unreachable !== null) {
+    throw new InstallationError(
+      `Engines run as the user id ${account!.uid}, which can't read ${unreachable}. Install Python 3.10 or newer for all users (on Debian and Ubuntu: apt install python3-venv), or uv, then run the command again.`,
+    )
+  }
   if (python === null) {
     throw new InstallationError(
       `${tools.title} needs Python, and this host has none. Install Python 3.10 or newer with venv (on Debian and Ubuntu: apt install python3-venv) or uv, then run the command again.`,
