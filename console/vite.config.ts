@@ -40,7 +40,7 @@ export default defineConfig({
             { name: 'early', test: /console.src.api.early/ },
             {
               name: 'core',
-              test: /console.src.(main|components.(field|wordmark))|react-query.+(useQuery|useMutation)\.|icons.x\./,
+              test: /console.src.(main|domain.installation|components.(field|wordmark))|react-query.+(useQuery|useMutation)\.|icons.x\./,
             },
             { name: 'form', test: /console.src.components.form/ },
             { name: 'list', test: /console.src.(shell.app-shell|features.deployments.deployments-page)/ },
