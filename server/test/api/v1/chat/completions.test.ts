@@ -118,7 +118,7 @@ test('a stopped engine is a 502 upstream_unavailable, then the worker restarts i
   const first = await ask()
   expect(first.status).toBe(502)
   expect(first.body.error.code).toBe('upstream_unavailable')
-  await expect.poll(async () => (await ask()).status).toBe(200)
+  await expect.poll(async () => (await ask()).status, { timeout: 60_000 }).toBe(200)
   const { items } = (await person.get(`/api/v1/model-deployments/${id}/events`)).body
   expect(items.map(({ message }: { message: string }) => message)).toContain(
     'The model is ready for requests again.',
