@@ -57,10 +57,10 @@ test('renaming an organization notifies its members only', async () => {
   try {
     const payloads: (string | undefined)[] = []
     listener.on('notification', ({ payload }) => payloads.push(payload))
-    await listener.query('LISTEN session_revoked')
+    await listener.query('LISTEN viewer_renamed')
     expect((await client.request('PATCH', '/v1/organization', { name: 'Renamed' })).status).toBe(200)
     // Its notification follows those of the change.
-    await listener.query(`SELECT pg_notify('session_revoked', 'last')`)
+    await listener.query(`SELECT pg_notify('viewer_renamed', 'last')`)
     await vi.waitFor(() => expect(payloads).toContain('last'), 20_000)
     expect(payloads).toEqual([String(user.id), 'last'])
     expect((await client.get('/v1/auth/session')).body.user.organization).toBe('Renamed')
