@@ -113,7 +113,8 @@ test('POST /v1/chat/completions: a terminated deployment is a 404 model_not_foun
 test('a stopped engine is a 502 upstream_unavailable, then the worker restarts it', async () => {
   const person = await registerClient(server.url)
   const { id, instances } = await deploy(person)
-  expect(await server.application.runtime.stopEngine(instances[0]!.id)).toBe(true)
+  const stop = () => server.application.runtime.stopEngine(instances[0]!.id)
+  await expect.poll(stop, { timeout: 60_000 }).toBe(true)
   const ask = () => person.post(path, { model: id, messages, max_tokens: 1 })
   const first = await ask()
   expect(first.status).toBe(502)

@@ -17,7 +17,7 @@ const finders: Readonly<Record<EngineOrigin, HostEngine['foundBy']>> = {
   path: 'PATH',
 }
 
-/** Engines of this host for its operator. `listFolders` has the state folders of all instances, which `account` runs. */
+/** Engines of this host. `listFolders` has the folders of all instances, which `account` runs. */
 export function createHostEngines(
   settings: LocalRuntimeSettings,
   host: Host,
