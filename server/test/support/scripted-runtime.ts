@@ -57,6 +57,17 @@ export function makeOffer(instanceType: string, changes: Partial<InstanceOffer> 
   }
 }
 
+/** Answers of `observeEngine` with which the engine of a deployment crashes once, and is ready otherwise. */
+export function crashOnce(deploymentId: string): Script['observeEngine'] {
+  let hasCrashed = false
+  return (id) => {
+    if (hasCrashed || id !== deploymentId)
+      return { phase: 'ready', endpoint: { baseUrl: 'http://127.0.0.1:9' } }
+    hasCrashed = true
+    return { phase: 'failed', stage: 'runtime', code: 'engine_crashed', message: 'The engine crashed.' }
+  }
+}
+
 /**
  * Creates a runtime controlled by a test. Engines respond at `baseUrl` unless `ensureEngine` is replaced.
  * Instances start at the time of `clock`.

@@ -4,7 +4,7 @@ import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
 import { waitForStatus } from '../../../../support/deployments.ts'
 import { makeDue } from '../../../../support/reconcile.ts'
-import { createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
+import { crashOnce, createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../../support/server.ts'
 import type { TestServer } from '../../../../support/server.ts'
 
@@ -13,12 +13,6 @@ const runtime = createScriptedRuntime()
 const model = { model_name: 'qwen2.5-instruct', model_format: 'pytorch', model_size_in_billions: 7 }
 const patience = { timeout: 30_000, interval: 50 }
 const starting: EngineObservation = { phase: 'starting', message: 'The engine is starting.' }
-const crashed: EngineObservation = {
-  phase: 'failed',
-  stage: 'runtime',
-  code: 'engine_crashed',
-  message: 'The engine crashed.',
-}
 
 let server: TestServer
 let client: Client
@@ -166,14 +160,7 @@ test('PATCH …/{id}: without room for a larger instance, a running deployment r
   await makeDue(server, id)
   await vi.waitFor(() => expect(runtime.callsFor(id).slice(before)).toContain('observeEngine'), patience)
   expect(runtime.callsFor(id).slice(before)).not.toContain('provision')
-  let hasCrashed = false
-  runtime.answer({
-    observeEngine: (each) => {
-      if (hasCrashed || each !== id) return { phase: 'ready', endpoint: { baseUrl: 'http://127.0.0.1:9' } }
-      hasCrashed = true
-      return crashed
-    },
-  })
+  runtime.answer({ observeEngine: crashOnce(id) })
   await makeDue(server, id)
   await vi.waitFor(
     async () =>
@@ -232,14 +219,7 @@ test('PATCH …/{id}: a minimum with which no engine starts is taken back, also 
   await change(id, { min_parallel_sequences: 16 })
   await vi.waitFor(async () => expect((await read(id)).status_message).toMatch(/All taken/), patience)
   isFull = false
-  let hasCrashed = false
-  runtime.answer({
-    observeEngine: (each) => {
-      if (hasCrashed || each !== id) return ready
-      hasCrashed = true
-      return crashed
-    },
-  })
+  runtime.answer({ observeEngine: crashOnce(id) })
   await makeDue(server, id)
   await vi.waitFor(async () => expect(await read(id)).toMatchObject(reverted), patience)
 })
@@ -257,14 +237,7 @@ test('PATCH …/{id}: a minimum for which there is no hardware is taken back if 
   await waitForStatus(client, id, 'running')
   await change(id, { min_parallel_sequences: 16 })
   await vi.waitFor(async () => expect((await read(id)).status_message).toMatch(/All taken/), patience)
-  let hasCrashed = false
-  runtime.answer({
-    observeEngine: (each) => {
-      if (hasCrashed || each !== id) return { phase: 'ready', endpoint: { baseUrl: 'http://127.0.0.1:9' } }
-      hasCrashed = true
-      return crashed
-    },
-  })
+  runtime.answer({ observeEngine: crashOnce(id) })
   await makeDue(server, id)
   const reverted = {
     status: 'running',

@@ -5,7 +5,7 @@ import type { Client } from '../../../../support/client.ts'
 import { waitForStatus } from '../../../../support/deployments.ts'
 import { joinClient } from '../../../../support/organizations.ts'
 import { makeDue } from '../../../../support/reconcile.ts'
-import { createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
+import { crashOnce, createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../../support/server.ts'
 import type { TestServer } from '../../../../support/server.ts'
 
@@ -149,14 +149,7 @@ test('without room for both, the options are used when the engine starts next', 
     patience,
   )
   isFull = false
-  let hasCrashed = false
-  runtime.answer({
-    observeEngine: (each) => {
-      if (hasCrashed || each !== id) return ready
-      hasCrashed = true
-      return { phase: 'failed', stage: 'runtime', code: 'engine_crashed', message: 'The engine crashed.' }
-    },
-  })
+  runtime.answer({ observeEngine: crashOnce(id) })
   await makeDue(server, id)
   await vi.waitFor(async () => {
     expect(await read(id)).toMatchObject({ status: 'running', waiting_for: null, status_message: null })

@@ -6,7 +6,7 @@ import type { Client } from '../../../../support/client.ts'
 import { engines } from '../../../../support/engines.ts'
 import { waitForStatus } from '../../../../support/deployments.ts'
 import { makeDue } from '../../../../support/reconcile.ts'
-import { createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
+import { crashOnce, createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../../support/server.ts'
 import type { TestServer } from '../../../../support/server.ts'
 
@@ -71,16 +71,10 @@ async function deploy(): Promise<string> {
 
 /** Makes the engine of a deployment fail once. */
 async function crash(id: string): Promise<void> {
-  let hasCrashed = false
-  runtime.answer({
-    observeEngine: (each) => {
-      if (hasCrashed || each !== id) return ready
-      hasCrashed = true
-      return { phase: 'failed', stage: 'runtime', code: 'engine_crashed', message: 'The engine crashed.' }
-    },
-  })
+  const observeEngine = vi.fn(crashOnce(id))
+  runtime.answer({ observeEngine })
   await makeDue(server, id)
-  await vi.waitFor(() => expect(hasCrashed).toBe(true), patience)
+  await vi.waitFor(() => expect(observeEngine.mock.calls.map(([each]) => each)).toContain(id), patience)
 }
 
 test('a deployment that runs keeps its version after a newer one was installed, which new starts take', async () => {
