@@ -77,6 +77,22 @@ export function queryList<Item extends z.ZodType>(item: Item) {
   return z.preprocess((value) => (Array.isArray(value) ? value : [value]), z.array(item).max(32))
 }
 
+/** What a list can be sorted by, descending with `-`. */
+export function querySort<const By extends string>(orders: readonly By[]) {
+  return z.enum(orders.flatMap((order) => [order, `-${order}`] as const))
+}
+
+/** The order that `querySort` names. */
+export function toListOrder<By extends string>(sort: By | `-${By}`): { by: By; descending: boolean } {
+  const descending = sort.startsWith('-')
+  return { by: (descending ? sort.slice(1) : sort) as By, descending }
+}
+
+/** The text to search for; null for none */
+export function toSearch(q: string | undefined): string | null {
+  return q === undefined || q === '' ? null : q
+}
+
 /** An integer id in a path. Any other value is a 404. */
 export const pathId = z
   .string()

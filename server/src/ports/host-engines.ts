@@ -41,8 +41,7 @@ export interface HostEngines {
   report(): Promise<HostReport>
   /**
    * Installs `vllm`, `vllm==0.33.0`, `llama.cpp` or `cuda`, and resolves to a name such as `vllm-0.33.0`.
-   * Calls
-   * `onProgress` with lines of text.
+   * Calls `onProgress` with lines of text.
    */
   install(request: string, onProgress: (line: string) => void): Promise<EngineChange>
   /** Deletes an installation that no instance uses. */

@@ -1,4 +1,5 @@
 import type { App } from '../../http/app.ts'
+import { toListOrder } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
 import { readDeploymentUsage } from '../metering/deployment-usage.ts'
 import { planDeployment } from '../placement/plan.ts'
@@ -25,7 +26,6 @@ import {
   listDeploymentsQuery,
   toDeploymentUsageBody,
   toFilter,
-  toOrder,
   toReference,
 } from './schemas.ts'
 import { countStatuses, listDeployments } from './state/deployment-list.ts'
@@ -68,7 +68,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       const scope = toListScope(viewer, query.scope)
       const filter = toFilter(query)
       const [{ items, total }, counts] = await Promise.all([
-        listDeployments(deps.db, scope, filter, toOrder(query), query),
+        listDeployments(deps.db, scope, filter, toListOrder(query.sort), query),
         query.counts ? countStatuses(deps.db, scope, filter) : undefined,
       ])
       const bodies = await presentDeployments(deps, items)

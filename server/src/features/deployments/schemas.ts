@@ -9,8 +9,10 @@ import {
   queryBoolean,
   queryInteger,
   queryList,
+  querySort,
   text,
   timestamp,
+  toSearch,
 } from '../../http/schemas.ts'
 import { findEngine } from '../catalog/engine-choice.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
@@ -22,7 +24,7 @@ import { instancePhases } from './state/instance-lifecycle.ts'
 import type { Instance } from './state/instance-store.ts'
 import { deploymentStatuses, isActive, waitingReasons } from './state/lifecycle.ts'
 import { listOrders } from './state/deployment-list.ts'
-import type { DeploymentFilter, DeploymentOrder } from './state/deployment-list.ts'
+import type { DeploymentFilter } from './state/deployment-list.ts'
 import { listScopes } from './state/list-scope.ts'
 import { referenceScopes } from './state/access-deployment.ts'
 import type { DeploymentReference } from './state/access-deployment.ts'
@@ -49,8 +51,7 @@ export const listDeploymentsQuery = pageQuery.extend({
   owner: queryInteger({ min: 1, max: Number.MAX_SAFE_INTEGER })
     .optional()
     .describe('Only those of this user'),
-  sort: z
-    .enum(listOrders.flatMap((order) => [order, `-${order}`] as const))
+  sort: querySort(listOrders)
     .default('-created_at')
     .describe(
       'The order, descending with `-`; then from new to old. `name` is the alias, or the model’s name',
@@ -61,12 +62,7 @@ export const listDeploymentsQuery = pageQuery.extend({
 type ListQuery = z.output<typeof listDeploymentsQuery>
 
 export function toFilter({ active, q, status, owner }: ListQuery): DeploymentFilter {
-  return { active, search: q === '' ? null : (q ?? null), statuses: status ?? null, ownerId: owner ?? null }
-}
-
-export function toOrder({ sort }: ListQuery): DeploymentOrder {
-  const descending = sort.startsWith('-')
-  return { by: (descending ? sort.slice(1) : sort) as DeploymentOrder['by'], descending }
+  return { active, search: toSearch(q), statuses: status ?? null, ownerId: owner ?? null }
 }
 
 export const deploymentParams = z.object({

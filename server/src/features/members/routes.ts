@@ -1,4 +1,5 @@
 import type { App } from '../../http/app.ts'
+import { toListOrder } from '../../http/schemas.ts'
 import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import { getMember } from '../organizations/members.ts'
@@ -14,7 +15,6 @@ import {
   peopleQuery,
   toHandOver,
   toPeopleFilter,
-  toPeopleOrder,
   toPersonBody,
 } from './schemas.ts'
 
@@ -45,7 +45,7 @@ export function memberRoutes(app: App, deps: Deps): void {
         deps.db,
         viewer,
         toPeopleFilter(query),
-        toPeopleOrder(query),
+        toListOrder(query.sort),
         page,
       )
       return { items: items.map(toPersonBody), total, limit, offset }

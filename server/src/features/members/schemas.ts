@@ -1,9 +1,19 @@
 import { z } from 'zod'
-import { email, entityId, page, pageQuery, pathId, text, timestamp } from '../../http/schemas.ts'
+import {
+  email,
+  entityId,
+  page,
+  pageQuery,
+  pathId,
+  querySort,
+  text,
+  timestamp,
+  toSearch,
+} from '../../http/schemas.ts'
 import { roleIds } from '../../base/roles.ts'
 import type { RoleName } from '../../base/roles.ts'
 import { peopleKinds, peopleOrders } from './people.ts'
-import type { PeopleFilter, PeopleOrder, Person } from './people.ts'
+import type { PeopleFilter, Person } from './people.ts'
 import type { HandOver } from './remove-member.ts'
 
 const roleName = z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]])
@@ -16,10 +26,7 @@ export const peopleQuery = pageQuery.extend({
   q: text({ min: 0, max: 256 }).optional().describe('Occurs in the name or the email'),
   role: roleName.optional().describe('Only this role'),
   kind: z.enum(peopleKinds).optional().describe('Only members, programs or invitations'),
-  sort: z
-    .enum(peopleOrders.flatMap((order) => [order, `-${order}`] as const))
-    .default('name')
-    .describe('The order, descending with `-`'),
+  sort: querySort(peopleOrders).default('name').describe('The order, descending with `-`'),
 })
 
 const personBody = z
@@ -49,12 +56,7 @@ export const peopleBody = page(personBody).meta({
 type PeopleQuery = z.output<typeof peopleQuery>
 
 export function toPeopleFilter({ q, role, kind }: PeopleQuery): PeopleFilter {
-  return { search: q === '' ? null : (q ?? null), role: role ?? null, kind: kind ?? null }
-}
-
-export function toPeopleOrder({ sort }: PeopleQuery): PeopleOrder {
-  const descending = sort.startsWith('-')
-  return { by: (descending ? sort.slice(1) : sort) as PeopleOrder['by'], descending }
+  return { search: toSearch(q), role: role ?? null, kind: kind ?? null }
 }
 
 export function toPersonBody(person: Person): z.infer<typeof personBody> {

@@ -49,9 +49,9 @@ export function parseRequest(text: string): Request | null {
 }
 
 /**
- * Installs an engine, or CUDA's runtime, into `DATA_DIR/engines/<name>-<version>`. It counts once its marker
- * is
- * written, after the program has told its version. What an earlier call left unfinished is deleted first.
+ * Installs an engine, or CUDA's runtime, into `DATA_DIR/engines/<name>-<version>`. It counts once its
+ * marker is written, after the program has told its version. What an earlier call left unfinished is
+ * deleted first.
  */
 export async function installEngine(
   settings: Settings,
