@@ -175,7 +175,7 @@ export const deployment = {
   terminatedAt: 'Terminated',
 
   window: 'Time range',
-  windows: { '15m': '15 min', '1h': '1 hour', '24h': '24 hours' },
+  windows: { '15m': '15 min', '1h': '1 hour', '24h': '24 hours', '7d': '7 days', '30d': '30 days' },
   requests: 'Requests',
   errors: 'Errors',
   errorShare: (share: string) => `${share} of requests`,

@@ -28,6 +28,7 @@ const badValues: Record<string, string[]> = {
   STRIPE_PUBLISHABLE_KEY: ['sk_test_51abc', 'pk_51abc'],
   STRIPE_WEBHOOK_SECRET: ['sk_test_51abc', 'secret'],
   AUDIT_RETENTION: [...notDurations, '400', '0d'],
+  STATISTICS_RETENTION: [...notDurations, '90', '0d'],
   ROLE: ['server', 'all,api'],
   PORT: [...notNumbers, '65536'],
   PUBLIC_URL: [
@@ -429,7 +430,7 @@ test('.env.example lists exactly the settings, each commented out below its desc
     return name === undefined ? [] : [name]
   })
   expect(settings.toSorted()).toEqual(settingNames.toSorted())
-  expect(settings.length).toBeLessThanOrEqual(82)
+  expect(settings.length).toBeLessThanOrEqual(84)
   expect(lines.filter((line) => line !== '' && !line.startsWith('#'))).toEqual([])
 })
 

@@ -7,6 +7,8 @@ export interface InferenceConfig {
   inferenceBodyLimit: number
   /** Lowercase hosts of the images, audio and video that engines may fetch for a request */
   mediaDomains: ReadonlySet<string>
+  /** How long the hours of statistics are kept, in milliseconds */
+  statisticsRetentionMilliseconds: number
   inference: {
     /** Milliseconds to connect to an engine, to the first byte of its response, and between two pieces */
     timeouts: { connect: number; firstByte: number; idle: number }
@@ -52,6 +54,7 @@ export const inferenceSettings = {
   INFERENCE_MAX_IN_FLIGHT_PER_USER: wholeNumber(1, 1_000_000).default(4_096),
   INFERENCE_ROUTING: oneOf(['prefix', 'least_busy']).default('prefix'),
   WAKE_PATIENCE: duration({ least: '0s', most: '1d', plain: 's' }).prefault('10m'),
+  STATISTICS_RETENTION: duration({ least: '1d', most: '36500d' }).prefault('90d'),
   OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('http://localhost:4318').optional(),
 }
 
@@ -61,6 +64,7 @@ export function readInference(settings: z.output<z.ZodObject<typeof inferenceSet
   return {
     inferenceBodyLimit: bodyLimit,
     mediaDomains: new Set(settings.INFERENCE_MEDIA_DOMAINS),
+    statisticsRetentionMilliseconds: settings.STATISTICS_RETENTION,
     inference: {
       timeouts: { connect: 5_000, firstByte, idle: 120_000 },
       limits: {

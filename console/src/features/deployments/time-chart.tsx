@@ -1,9 +1,12 @@
 import { Chart } from '../../components/chart.tsx'
 import type { ChartSeries } from '../../components/chart.tsx'
-import { formatHourAndMinute } from '../../format.ts'
+import { formatHourAndMinute, formatMoment, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
 const words = text.deployment
+
+/** Longer times have days as labels. */
+const longMilliseconds = 2 * 86_400_000
 
 interface TimeChartProps {
   kind: 'bars' | 'lines'
@@ -19,7 +22,8 @@ interface TimeChartProps {
 
 /** A chart of values over time with a legend. */
 export function TimeChart({ kind, title, label, times, series, formatTick, format }: TimeChartProps) {
-  const places = times.map(formatHourAndMinute)
+  const isLong = Date.parse(times.at(-1) ?? '') - Date.parse(times[0] ?? '') > longMilliseconds
+  const places = times.map(isLong ? formatUtcDay : formatHourAndMinute)
   return (
     <figure className="grid min-w-0 gap-4">
       <figcaption className="flex h-5 items-center justify-between gap-4 text-[0.8125rem]">
@@ -43,7 +47,7 @@ export function TimeChart({ kind, title, label, times, series, formatTick, forma
         whole={kind === 'bars'}
         renderCard={(place) => (
           <>
-            <p className="font-medium">{places[place]}</p>
+            <p className="font-medium">{isLong ? formatMoment(times[place]!) : places[place]}</p>
             {series.map(({ name, values }) => (
               <p key={name} className="tabular flex justify-between gap-4">
                 {name}

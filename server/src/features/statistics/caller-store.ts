@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
 import type { Buckets } from './histogram.ts'
+import { namesOf } from './store.ts'
+import type { Resolution } from './store.ts'
 
 /** Totals of a caller's requests. */
 interface CallerTotals {
@@ -12,37 +14,42 @@ interface CallerTotals {
   waitingBuckets: Buckets
 }
 
-/** Totals of a caller's requests to a deployment that ended in one minute. */
-export interface CallerMinute extends CallerTotals {
+/** Totals of a caller's requests to a deployment that ended in one minute or hour. */
+export interface CallerTime extends CallerTotals {
   deploymentId: string
-  minute: Date
+  at: Date
 }
 
-/** The totals of a caller over several minutes. */
+/** The totals of a caller over several minutes or hours. */
 export interface CallerSum extends CallerTotals {
   email: string
   name: string
 }
 
-/** Adds to stored minutes. `minutes` has each minute of a caller once. Skips unknown deployments. */
-export async function addCallerMinutes(db: Database, minutes: readonly CallerMinute[]): Promise<void> {
-  const rows = minutes.map((minute) => ({
-    deployment_id: minute.deploymentId,
-    minute: minute.minute,
-    user_id: minute.userId,
-    requests: minute.requests,
-    input_tokens: minute.inputTokens,
-    output_tokens: minute.outputTokens,
-    waiting_buckets: minute.waitingBuckets,
+/** Adds to the stored rows. `totals` has each time of a caller once. Skips unknown deployments. */
+export async function addCallerTotals(
+  db: Database,
+  resolution: Resolution,
+  totals: readonly CallerTime[],
+): Promise<void> {
+  const rows = totals.map((each) => ({
+    deployment_id: each.deploymentId,
+    at: each.at,
+    user_id: each.userId,
+    requests: each.requests,
+    input_tokens: each.inputTokens,
+    output_tokens: each.outputTokens,
+    waiting_buckets: each.waitingBuckets,
   }))
+  const { callers, at } = namesOf(resolution)
   // The fixed row order prevents deadlocks between processes.
   await sql`
-    INSERT INTO caller_minutes AS stored (deployment_id, minute, user_id, requests, input_tokens, output_tokens, waiting_buckets)
-    SELECT row.* FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid, minute timestamptz,
+    INSERT INTO ${callers} AS stored (deployment_id, ${at}, user_id, requests, input_tokens, output_tokens, waiting_buckets)
+    SELECT row.* FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid, at timestamptz,
       user_id bigint, requests bigint, input_tokens bigint, output_tokens bigint, waiting_buckets jsonb)
     JOIN deployments ON deployments.id = row.deployment_id
-    ORDER BY row.deployment_id, row.minute, row.user_id
-    ON CONFLICT (deployment_id, minute, user_id) DO UPDATE SET
+    ORDER BY row.deployment_id, row.at, row.user_id
+    ON CONFLICT (deployment_id, ${at}, user_id) DO UPDATE SET
       requests = stored.requests + excluded.requests,
       input_tokens = stored.input_tokens + excluded.input_tokens,
       output_tokens = stored.output_tokens + excluded.output_tokens,
@@ -52,19 +59,21 @@ export async function addCallerMinutes(db: Database, minutes: readonly CallerMin
 /** A deployment's callers since `from`, those with the most requests first. `userId` selects one. */
 export async function sumCallers(
   db: Database,
+  resolution: Resolution,
   deploymentId: string,
   from: Date,
   userId: number | null,
 ): Promise<CallerSum[]> {
+  const { callers, at } = namesOf(resolution)
   const { rows } = await sql<CallerSum>`
-    WITH minutes AS (
-      SELECT * FROM caller_minutes
-      WHERE deployment_id = ${deploymentId} AND minute >= ${from} AND user_id = coalesce(${userId}, user_id)
+    WITH times AS (
+      SELECT * FROM ${callers}
+      WHERE deployment_id = ${deploymentId} AND ${at} >= ${from} AND user_id = coalesce(${userId}, user_id)
     ), waits AS (
       SELECT user_id, jsonb_object_agg(bucket, number) AS buckets
       FROM (
         SELECT user_id, bucket, sum(number::bigint) AS number
-        FROM minutes CROSS JOIN LATERAL jsonb_each_text(waiting_buckets) AS each_bucket (bucket, number)
+        FROM times CROSS JOIN LATERAL jsonb_each_text(waiting_buckets) AS each_bucket (bucket, number)
         GROUP BY user_id, bucket
       ) AS sums
       GROUP BY user_id
@@ -72,7 +81,7 @@ export async function sumCallers(
     SELECT users.id AS "userId", users.email, users.name, sum(requests)::bigint AS requests,
       sum(input_tokens)::bigint AS "inputTokens", sum(output_tokens)::bigint AS "outputTokens",
       waits.buckets AS "waitingBuckets"
-    FROM minutes JOIN waits USING (user_id) JOIN users ON users.id = minutes.user_id
+    FROM times JOIN waits USING (user_id) JOIN users ON users.id = times.user_id
     GROUP BY users.id, waits.buckets
     ORDER BY sum(requests) DESC, users.id`.execute(db)
   return rows

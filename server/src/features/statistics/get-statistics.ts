@@ -7,8 +7,9 @@ import { listHeldSpans } from '../metering/held-spans.ts'
 import type { Database } from '../../database/tables.ts'
 import { sumCallers } from './caller-store.ts'
 import { addBuckets, createHistogram } from './histogram.ts'
-import { listMinutes } from './store.ts'
-import { findWindowStart, summarizeMinutes, toPercentiles } from './summarize.ts'
+import { listTotals } from './store.ts'
+import type { Resolution } from './store.ts'
+import { findWindowStart, summarize, toPercentiles, windows } from './summarize.ts'
 import type { Percentiles, StatisticsSummary, StatisticsWindow } from './summarize.ts'
 
 /** Request statistics of a deployment over a window. */
@@ -50,23 +51,24 @@ export async function getStatistics(
   const deployment = await accessDeployment({ db }, viewer, 'read', reference)
   const to = clock()
   const from = findWindowStart(window, to)
-  const [minutes, spans] = await Promise.all([
-    listMinutes(db, deployment.id, from),
+  const { resolution } = windows[window]
+  const [totals, spans] = await Promise.all([
+    listTotals(db, resolution, deployment.id, from),
     listHeldSpans(db, deployment.id, from),
   ])
-  const summary = summarizeMinutes(minutes, spans, window, { from, to })
+  const summary = summarize(totals, spans, window, { from, to })
   const refusal = judgeAccess({ act: 'inspect', person: viewer, deployment: toOwnership(deployment) })
-  const members = await listMembers(db, deployment.id, from, refusal === null ? null : viewer.userId)
+  const userId = refusal === null ? null : viewer.userId
+  const members = await listMembers(db, resolution, { deploymentId: deployment.id, from, userId })
   return { ...summary, window, from, to, inFlight: inference.inFlight.get(deployment.id), members }
 }
 
 async function listMembers(
   db: Database,
-  deploymentId: string,
-  from: Date,
-  userId: number | null,
+  resolution: Resolution,
+  { deploymentId, from, userId }: { deploymentId: string; from: Date; userId: number | null },
 ): Promise<MemberStatistics[]> {
-  const sums = await sumCallers(db, deploymentId, from, userId)
+  const sums = await sumCallers(db, resolution, deploymentId, from, userId)
   return sums.map(({ waitingBuckets, ...sum }) => {
     const histogram = createHistogram()
     addBuckets(histogram, waitingBuckets)

@@ -1,6 +1,6 @@
 import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
-import { pruneMinutes } from './store.ts'
+import { pruneStatistics } from './store.ts'
 
 declare module '../../jobs/queue.ts' {
   interface JobPayloads {
@@ -9,6 +9,12 @@ declare module '../../jobs/queue.ts' {
   }
 }
 
-export function statisticsJobs({ db, clock }: Pick<Services, 'db' | 'clock'>): Job[] {
-  return [{ name: 'delete-old-statistics', cron: '17 * * * *', run: () => pruneMinutes(db, clock()) }]
+export function statisticsJobs({ db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>): Job[] {
+  return [
+    {
+      name: 'delete-old-statistics',
+      cron: '17 * * * *',
+      run: () => pruneStatistics(db, clock(), config.statisticsRetentionMilliseconds),
+    },
+  ]
 }

@@ -1,12 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { BatchQueue } from '../../base/batch-queue.ts'
 import type { Services } from '../../services.ts'
-import { addCallerMinutes } from './caller-store.ts'
-import type { CallerMinute } from './caller-store.ts'
+import { addCallerTotals } from './caller-store.ts'
+import type { CallerTime } from './caller-store.ts'
 import { createHistogram, recordDuration, toBuckets } from './histogram.ts'
 import type { Histogram } from './histogram.ts'
-import { addMinutes } from './store.ts'
-import type { DeploymentMinute } from './store.ts'
-import { createTotals } from './summarize.ts'
+import { addBatch, addTotals, floorTo, forgetBatch } from './store.ts'
+import type { DeploymentTotals } from './store.ts'
+import { countStatus, createTotals } from './summarize.ts'
 import type { RequestTotals } from './summarize.ts'
 
 /** The outcome of one finished request that reached an engine. */
@@ -15,8 +16,8 @@ export interface RequestOutcome {
   userId: number
   /** Time in Berth's queue */
   waitedMilliseconds: number
-  /** True for a status of 500 or above, or a response that the engine cut off */
-  failed: boolean
+  /** The caller's status, 499 if they left before, or 502 for a response that the engine cut off */
+  status: number
   /** The caller left before the end of the response */
   callerLeft: boolean
   /** A client library sent the request again */
@@ -38,13 +39,14 @@ export interface LoadSample {
 
 /** The outcomes of one minute since the last flush. */
 interface Batch {
+  id: string
   minute: number
   deployments: Map<string, RequestTotals>
   /** By user id for each deployment */
   callers: Map<string, Map<number, CallerTotals>>
 }
 
-type CallerTotals = Omit<CallerMinute, 'minute' | 'waitingBuckets'> & { waiting: Histogram }
+type CallerTotals = Omit<CallerTime, 'at' | 'waitingBuckets'> & { waiting: Histogram }
 
 const minuteMilliseconds = 60_000
 const flushMilliseconds = 5_000
@@ -52,8 +54,8 @@ const flushMilliseconds = 5_000
 const maxQueuedBatches = 120
 
 /**
- * Sums outcomes by deployment, caller and minute and stores them every five seconds. A killed process loses
- * its last ones, which is acceptable because billing doesn't use these numbers.
+ * Sums outcomes by deployment, caller and minute. Every five seconds adds them to their minute and hour,
+ * exactly once. A killed process loses its last ones: billing doesn't use these numbers.
  */
 export class StatisticsRecorder {
   readonly #clock: () => Date
@@ -65,10 +67,14 @@ export class StatisticsRecorder {
     this.#clock = clock
     this.#closed = new BatchQueue({
       write: (batch) =>
-        db.transaction().execute(async (transaction) => {
-          await addMinutes(transaction, toMinutes(batch))
-          await addCallerMinutes(transaction, toCallerMinutes(batch))
+        addBatch(db, batch.id, async (transaction) => {
+          for (const resolution of ['minute', 'hour'] as const) {
+            const at = floorTo(resolution, new Date(batch.minute))
+            await addTotals(transaction, resolution, toDeploymentTotals(batch, at))
+            await addCallerTotals(transaction, resolution, toCallerTotals(batch, at))
+          }
         }),
+      afterwards: ({ id }) => forgetBatch(db, id),
       onError: (error) => log.warn({ err: error }, 'could not write statistics, retrying'),
     })
     this.#timer = setInterval(() => void this.flush(), flushMilliseconds)
@@ -79,7 +85,8 @@ export class StatisticsRecorder {
     addToCaller(batch, deploymentId, outcome)
     const totals = totalsOf(batch, deploymentId)
     totals.requests += 1
-    if (outcome.failed) totals.errors += 1
+    if (outcome.status >= 400) countStatus(totals, outcome.status, 1)
+    if (outcome.status >= 500) totals.errors += 1
     if (outcome.callerLeft) totals.callerLeft += 1
     if (outcome.isRetry) totals.retries += 1
     totals.inputTokens += outcome.inputTokens
@@ -111,7 +118,7 @@ export class StatisticsRecorder {
     const now = this.#clock().getTime()
     const minute = now - (now % minuteMilliseconds)
     if (this.#open?.minute !== minute) this.#rotate()
-    return (this.#open ??= { minute, deployments: new Map(), callers: new Map() })
+    return (this.#open ??= { id: randomUUID(), minute, deployments: new Map(), callers: new Map() })
   }
 
   #rotate(): void {
@@ -154,20 +161,20 @@ function addToCaller({ callers }: Batch, deploymentId: string, outcome: RequestO
   recordDuration(totals.waiting, outcome.waitedMilliseconds)
 }
 
-function toCallerMinutes({ minute, callers }: Batch): CallerMinute[] {
+function toCallerTotals({ callers }: Batch, at: Date): CallerTime[] {
   return [...callers.values()]
     .flatMap((ofDeployment) => [...ofDeployment.values()])
     .map(({ waiting, ...totals }) => ({
       ...totals,
-      minute: new Date(minute),
+      at,
       waitingBuckets: toBuckets(waiting),
     }))
 }
 
-function toMinutes({ minute, deployments }: Batch): DeploymentMinute[] {
+function toDeploymentTotals({ deployments }: Batch, at: Date): DeploymentTotals[] {
   return [...deployments].map(([deploymentId, { firstByte, duration, ...totals }]) => ({
     deploymentId,
-    minute: new Date(minute),
+    at,
     ...totals,
     firstByteBuckets: toBuckets(firstByte),
     durationBuckets: toBuckets(duration),

@@ -14,8 +14,8 @@ export function statisticsRoutes(app: App, deps: StatisticsDeps): void {
         summary: 'Get request statistics of a deployment',
         description:
           'Covers all server processes and lags a few seconds behind. Only `in_flight` is current, and counts the process that ' +
-          'answers. A request counts in the minute in which it ends. Statistics are kept for two days. If a server process is ' +
-          'killed, its last seconds are missing. Billing does not use these numbers.',
+          'answers. A request counts in the minute in which it ends. Windows up to `24h` read minutes, which are kept for two days; ' +
+          'longer ones read hours, which are kept for STATISTICS_RETENTION. If a server process is killed, its last seconds are missing. Billing does not use these numbers.',
         tags: ['Deployments'],
         params: deploymentParams,
         querystring: statisticsQuery,

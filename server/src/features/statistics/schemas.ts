@@ -38,6 +38,12 @@ export const statisticsBody = z
     errors: count.describe(
       'Requests with a status of 500 or above, or cut off by the engine. Client errors do not count',
     ),
+    failed_by_status: z
+      .record(z.string(), count)
+      .describe(
+        'Requests without a complete response of the model: count per HTTP status from 400. 499: the caller left before; 502: also responses that the engine cut off',
+      )
+      .meta({ examples: [{ '429': 3, '502': 1 }] }),
     caller_left: count.describe(
       'Requests whose caller left before the end of the response, such as after a timeout',
     ),
@@ -67,7 +73,7 @@ export const statisticsBody = z
         }),
       )
       .describe(
-        'One item per minute, or per half hour in the 24 hour window, without gaps. `at` is the start of the interval. `instances`, `in_flight` and `waiting` are means over it',
+        'One item per minute, half hour (`24h`), three hours (`7d`) or twelve hours (`30d`), without gaps. `at` is the start of the interval. `instances`, `in_flight` and `waiting` are means over it',
       ),
     members: z
       .array(memberStatistics)
@@ -85,6 +91,7 @@ export function toStatisticsBody(statistics: DeploymentStatistics): z.infer<type
     in_flight: statistics.inFlight,
     requests: statistics.requests,
     errors: statistics.errors,
+    failed_by_status: statistics.failedByStatus,
     caller_left: statistics.callerLeft,
     retries: statistics.retries,
     input_tokens: statistics.inputTokens,

@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import type { DeploymentMinute } from './store.ts'
-import { findWindowStart, summarizeMinutes } from './summarize.ts'
+import type { DeploymentTotals } from './store.ts'
+import { findWindowStart, summarize } from './summarize.ts'
 
 const now = new Date('2026-03-01T10:42:30.500Z')
 
-function minute(at: string, changes: Partial<DeploymentMinute> = {}): DeploymentMinute {
+function minute(at: string, changes: Partial<DeploymentTotals> = {}): DeploymentTotals {
   return {
     deploymentId: 'd',
-    minute: new Date(at),
+    at: new Date(at),
     requests: 1,
     errors: 0,
+    failedByStatus: {},
     callerLeft: 0,
     retries: 0,
     inputTokens: 2,
@@ -32,14 +33,14 @@ describe('findWindowStart', () => {
   })
 })
 
-describe('summarizeMinutes', () => {
+describe('summarize', () => {
   test('without minutes: every step is present, with zeros and nulls', () => {
     for (const [window, steps, last] of [
       ['15m', 15, '2026-03-01T10:42:00.000Z'],
       ['1h', 60, '2026-03-01T10:42:00.000Z'],
       ['24h', 48, '2026-03-01T10:30:00.000Z'],
     ] as const) {
-      const summary = summarizeMinutes([], [], window, { from: findWindowStart(window, now), to: now })
+      const summary = summarize([], [], window, { from: findWindowStart(window, now), to: now })
       expect(summary).toMatchObject({ requests: 0, errors: 0, firstByte: null, duration: null })
       expect(summary.series).toHaveLength(steps)
       expect(summary.series.at(-1)).toEqual({
@@ -63,7 +64,7 @@ describe('summarizeMinutes', () => {
       minute('2026-03-01T10:42:00Z', { requests: 4, durationBuckets: { 50: 1, 100: 3 } }),
       minute('2026-03-01T10:43:00Z', { requests: 100 }),
     ]
-    const summary = summarizeMinutes(rows, [], '15m', { from: findWindowStart('15m', now), to: now })
+    const summary = summarize(rows, [], '15m', { from: findWindowStart('15m', now), to: now })
     expect(summary).toMatchObject({ requests: 5, errors: 1, inputTokens: 4, outputTokens: 6 })
     expect(summary.series.map(({ requests }) => requests)).toEqual([1, ...Array(13).fill(0), 4])
     const [first, last] = [summary.series[0]!, summary.series.at(-1)!]
@@ -75,7 +76,7 @@ describe('summarizeMinutes', () => {
 
   test('the 24 hour window has steps of half an hour', () => {
     const rows = ['10:00', '10:29', '10:30', '10:59'].map((time) => minute(`2026-03-01T${time}:00Z`))
-    const { series } = summarizeMinutes(rows, [], '24h', { from: new Date('2026-02-28T11:00:00Z'), to: now })
+    const { series } = summarize(rows, [], '24h', { from: new Date('2026-02-28T11:00:00Z'), to: now })
     expect(series.slice(-2).map(({ requests, outputTokens }) => [requests, outputTokens])).toEqual([
       [2, 6],
       [2, 6],
@@ -91,7 +92,7 @@ describe('summarizeMinutes', () => {
       { startedAt: new Date('2026-03-01T10:40:30Z'), endedAt: null },
       { startedAt: new Date('2026-03-01T10:41:15Z'), endedAt: new Date('2026-03-01T10:41:45Z') },
     ]
-    const { series } = summarizeMinutes(rows, spans, '15m', { from: findWindowStart('15m', now), to: now })
+    const { series } = summarize(rows, spans, '15m', { from: findWindowStart('15m', now), to: now })
     expect(series.slice(-3)).toMatchObject([
       { instances: 0.5, inFlight: 0, waiting: 0 },
       { instances: 1.5, inFlight: 1.5, waiting: 0.5 },

@@ -2,16 +2,19 @@ import { addBuckets, createHistogram, findQuantile } from './histogram.ts'
 import type { Histogram } from './histogram.ts'
 import type { HeldSpan } from '../metering/held-spans.ts'
 import { meanCount } from './mean-count.ts'
-import type { DeploymentMinute } from './store.ts'
+import type { DeploymentTotals, Resolution } from './store.ts'
 
 const minute = 60_000
+const hour = 60 * minute
 
 /** The windows of the API and their resolution. */
 export const windows = {
-  '15m': { steps: 15, stepMilliseconds: minute },
-  '1h': { steps: 60, stepMilliseconds: minute },
-  '24h': { steps: 48, stepMilliseconds: 30 * minute },
-} as const satisfies Record<string, { steps: number; stepMilliseconds: number }>
+  '15m': { resolution: 'minute', steps: 15, stepMilliseconds: minute },
+  '1h': { resolution: 'minute', steps: 60, stepMilliseconds: minute },
+  '24h': { resolution: 'minute', steps: 48, stepMilliseconds: 30 * minute },
+  '7d': { resolution: 'hour', steps: 56, stepMilliseconds: 3 * hour },
+  '30d': { resolution: 'hour', steps: 60, stepMilliseconds: 12 * hour },
+} as const satisfies Record<string, { resolution: Resolution; steps: number; stepMilliseconds: number }>
 
 export type StatisticsWindow = keyof typeof windows
 
@@ -37,6 +40,7 @@ export interface StatisticsStep {
 export interface StatisticsSummary {
   requests: number
   errors: number
+  failedByStatus: Record<string, number>
   callerLeft: number
   retries: number
   inputTokens: number
@@ -54,16 +58,16 @@ export function findWindowStart(window: StatisticsWindow, now: Date): Date {
   return new Date(lastStep - (steps - 1) * stepMilliseconds)
 }
 
-/** Sums the window's minutes from `from`, in total and per step. `spans`: the deployment held an instance. */
-export function summarizeMinutes(
-  minutes: readonly DeploymentMinute[],
+/** Sums the window's rows from `from`, in total and per step. `spans`: the deployment held an instance. */
+export function summarize(
+  rows: readonly DeploymentTotals[],
   spans: readonly HeldSpan[],
   window: StatisticsWindow,
   { from, to }: { from: Date; to: Date },
 ): StatisticsSummary {
   const { steps, stepMilliseconds } = windows[window]
-  const byStep = Map.groupBy(minutes, (row) =>
-    Math.floor((row.minute.getTime() - from.getTime()) / stepMilliseconds),
+  const byStep = Map.groupBy(rows, (row) =>
+    Math.floor((row.at.getTime() - from.getTime()) / stepMilliseconds),
   )
   const series = Array.from({ length: steps }, (_, step) => {
     const sums = addUp(byStep.get(step) ?? [])
@@ -83,7 +87,7 @@ export function summarizeMinutes(
       instances: roundMean(meanCount(spans, begin, end)),
     }
   })
-  const inside = [...byStep].flatMap(([step, rows]) => (step >= 0 && step < steps ? rows : []))
+  const inside = [...byStep].flatMap(([step, list]) => (step >= 0 && step < steps ? list : []))
   const { duration, firstByte, inFlightSeconds: _, waitingSeconds: __, ...totals } = addUp(inside)
   return {
     ...totals,
@@ -99,6 +103,8 @@ const roundMean = (mean: number) => Math.round(mean * 1_000) / 1_000
 export interface RequestTotals {
   requests: number
   errors: number
+  /** Count by HTTP status */
+  failedByStatus: Record<string, number>
   callerLeft: number
   retries: number
   inputTokens: number
@@ -113,6 +119,7 @@ export function createTotals(): RequestTotals {
   return {
     requests: 0,
     errors: 0,
+    failedByStatus: {},
     callerLeft: 0,
     retries: 0,
     inputTokens: 0,
@@ -124,11 +131,12 @@ export function createTotals(): RequestTotals {
   }
 }
 
-function addUp(rows: readonly DeploymentMinute[]) {
+function addUp(rows: readonly DeploymentTotals[]) {
   const sums = createTotals()
   for (const row of rows) {
     sums.requests += row.requests
     sums.errors += row.errors
+    for (const [status, number] of Object.entries(row.failedByStatus)) countStatus(sums, status, number)
     sums.callerLeft += row.callerLeft
     sums.retries += row.retries
     sums.inputTokens += row.inputTokens
@@ -139,6 +147,15 @@ function addUp(rows: readonly DeploymentMinute[]) {
     addBuckets(sums.duration, row.durationBuckets)
   }
   return sums
+}
+
+/** Counts requests without a complete response under their status. */
+export function countStatus(
+  { failedByStatus }: Pick<RequestTotals, 'failedByStatus'>,
+  status: number | string,
+  number: number,
+): void {
+  failedByStatus[status] = (failedByStatus[status] ?? 0) + number
 }
 
 /** Milliseconds; null for an empty histogram. */

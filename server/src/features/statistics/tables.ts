@@ -3,16 +3,22 @@ import type { Buckets } from './histogram.ts'
 
 declare module '../../database/tables.ts' {
   interface Tables {
-    deployment_minutes: DeploymentMinutesTable
-    caller_minutes: CallerMinutesTable
+    deployment_minutes: MinuteOf<DeploymentTotalsTable>
+    deployment_hours: HourOf<DeploymentTotalsTable>
+    caller_minutes: MinuteOf<CallerTotalsTable>
+    caller_hours: HourOf<CallerTotalsTable>
+    statistics_batches: StatisticsBatchesTable
   }
 }
 
-export interface DeploymentMinutesTable {
+type MinuteOf<Totals> = Totals & { minute: Date }
+type HourOf<Totals> = Totals & { hour: Date }
+
+export interface DeploymentTotalsTable {
   deployment_id: string
-  minute: Date
   requests: number
   errors: number
+  failed_by_status: JSONColumnType<Record<string, number>>
   caller_left: number
   retries: number
   input_tokens: number
@@ -23,12 +29,16 @@ export interface DeploymentMinutesTable {
   duration_buckets: JSONColumnType<Buckets>
 }
 
-export interface CallerMinutesTable {
+export interface CallerTotalsTable {
   deployment_id: string
-  minute: Date
   user_id: number
   requests: number
   input_tokens: number
   output_tokens: number
   waiting_buckets: JSONColumnType<Buckets>
+}
+
+export interface StatisticsBatchesTable {
+  id: string
+  recorded_at: Generated<Date>
 }

@@ -87,7 +87,7 @@ export function recordStatistics(statistics: StatisticsRecorder, exchange: Finis
   statistics.record(deploymentId, {
     userId: exchange.userId,
     waitedMilliseconds: exchange.waitedMilliseconds,
-    failed: exchange.brokenBy === 'engine' || exchange.status >= 500,
+    status: exchange.brokenBy === 'engine' && exchange.status < 500 ? 502 : exchange.status,
     callerLeft: exchange.brokenBy === 'caller',
     isRetry: exchange.isRetry,
     firstByteMilliseconds: firstByteAt > 0 ? firstByteAt - receivedAt : null,

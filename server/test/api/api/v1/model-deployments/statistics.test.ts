@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Database } from '../../../../../src/database/tables.ts'
 import { StatisticsRecorder } from '../../../../../src/features/statistics/recorder.ts'
-import { pruneMinutes } from '../../../../../src/features/statistics/store.ts'
+import { pruneStatistics } from '../../../../../src/features/statistics/store.ts'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
 import { waitForStatus } from '../../../../support/deployments.ts'
@@ -17,7 +18,7 @@ const answer = '{"usage":{"prompt_tokens":3,"completion_tokens":4}}'
 const outcome = {
   userId: 1,
   waitedMilliseconds: 5,
-  failed: false,
+  status: 200,
   callerLeft: false,
   isRetry: false,
   firstByteMilliseconds: 10,
@@ -77,6 +78,7 @@ test('GET …/{id}/statistics: without requests every value is 0 or null, for ev
     in_flight: 0,
     requests: 0,
     errors: 0,
+    failed_by_status: {},
     caller_left: 0,
     retries: 0,
     input_tokens: 0,
@@ -90,6 +92,8 @@ test('GET …/{id}/statistics: without requests every value is 0 or null, for ev
   expect(new Set(body.series.map(({ requests }: { requests: number }) => requests))).toEqual(new Set([0]))
   expect((await read('15m')).series).toHaveLength(15)
   expect((await read('24h')).series).toHaveLength(48)
+  expect((await read('7d')).series).toHaveLength(56)
+  expect((await read('30d')).series).toHaveLength(60)
 })
 
 test('GET …/{id}/statistics: requests count in the minute in which they end, with tokens and durations', async () => {
@@ -138,7 +142,10 @@ test('GET …/{id}/statistics: errors are 5xx and responses cut off by the engin
   })
   await chat({ stream: true }).then((response) => response.text().catch(() => null))
   await waitForRequests(6)
-  expect((await read()).errors).toBe(4)
+  expect(await read()).toMatchObject({
+    errors: 4,
+    failed_by_status: { '400': 1, '429': 1, '500': 1, '502': 2, '503': 1 },
+  })
 })
 
 test('GET …/{id}/statistics: a client disconnect counts as a request, not as an error; in_flight counts open requests', async () => {
@@ -221,7 +228,7 @@ test('GET …/{id}/statistics: sums over processes and over several writes of th
     statistics.record(id, {
       ...outcome,
       durationMilliseconds: 100,
-      failed: true,
+      status: 500,
       firstByteMilliseconds: null,
     })
     statistics.record(randomUUID(), outcome)
@@ -275,7 +282,7 @@ test('GET …/{id}/statistics: failed writes are retried', async () => {
     if (isDown) throw new Error('database down')
     return db.transaction()
   }
-  const flaky = { transaction } as Database
+  const flaky = { transaction, deleteFrom: db.deleteFrom.bind(db) } as Database
   const statistics = new StatisticsRecorder({ db: flaky, clock, log })
   statistics.record(id, outcome)
   await statistics.flush()
@@ -285,20 +292,121 @@ test('GET …/{id}/statistics: failed writes are retried', async () => {
   expect((await read()).requests).toBe(1)
 })
 
-test('GET …/{id}/statistics: kept for two days', async () => {
+test('GET …/{id}/statistics: a commit whose confirmation was lost counts once', async () => {
+  const { db, clock, log } = server.application
+  let losses = 1
+  const transaction = () => ({
+    async execute(work: (transaction: Database) => Promise<void>) {
+      await db.transaction().execute(work)
+      if (losses-- > 0) throw new Error('connection lost')
+    },
+  })
+  const flaky = { transaction, deleteFrom: db.deleteFrom.bind(db) } as unknown as Database
+  const statistics = new StatisticsRecorder({ db: flaky, clock, log })
+  statistics.record(id, outcome)
+  await statistics.flush()
+  statistics.record(id, outcome)
+  await statistics.close()
+  expect(await read()).toMatchObject({ requests: 2, members: [{ requests: 2 }] })
+  expect(await read('30d')).toMatchObject({ requests: 2, members: [{ requests: 2 }] })
+  expect(await db.selectFrom('statistics_batches').selectAll().execute()).toEqual([])
+})
+
+test('GET …/{id}/statistics: hours are the sums of their minutes, of several processes in any order', async () => {
+  const { db, clock, log } = server.application
+  const { id: userId } = (await client.get('/v1/auth/session')).body.user
+  const outcomes = fc.record({
+    process: fc.nat(1),
+    minute: fc.integer({ min: 0, max: 300 }),
+    status: fc.constantFrom(200, 404, 429, 500, 503),
+    durationMilliseconds: fc.nat(100_000),
+    waitedMilliseconds: fc.nat(1_000),
+    flushes: fc.boolean(),
+  })
+  const given = fc.sample(fc.array(outcomes, { minLength: 100, maxLength: 100 }), 1)[0]!
+  const processes = [new StatisticsRecorder({ db, clock, log }), new StatisticsRecorder({ db, clock, log })]
+  for (const { process, minute, flushes, ...each } of given) {
+    now = new Date(Date.UTC(2026, 1, 20, 10, minute))
+    const statistics = processes[process]!
+    statistics.record(id, { ...outcome, userId, callerLeft: minute % 2 === 0, ...each })
+    statistics.recordLoad(id, { inFlightSeconds: 1, waitingSeconds: minute })
+    if (flushes) await statistics.flush()
+  }
+  await Promise.all(processes.map((statistics) => statistics.close()))
+  const [minutes, hours] = await Promise.all([
+    db.selectFrom('deployment_minutes').selectAll().where('deployment_id', '=', id).execute(),
+    db.selectFrom('deployment_hours').selectAll().where('deployment_id', '=', id).execute(),
+  ])
+  expect(hours.length).toBeGreaterThan(3)
+  expect(sumByHour(hours.map(({ hour, ...row }) => ({ at: hour, ...row })))).toEqual(
+    sumByHour(minutes.map(({ minute, ...row }) => ({ at: minute, ...row }))),
+  )
+  const [callerMinutes, callerHours] = await Promise.all([
+    db.selectFrom('caller_minutes').selectAll().where('deployment_id', '=', id).execute(),
+    db.selectFrom('caller_hours').selectAll().where('deployment_id', '=', id).execute(),
+  ])
+  expect(sumByHour(callerHours.map(({ hour, ...row }) => ({ at: hour, ...row })))).toEqual(
+    sumByHour(callerMinutes.map(({ minute, ...row }) => ({ at: minute, ...row }))),
+  )
+})
+
+/** Adds up every number and every histogram of rows, by hour. */
+function sumByHour(rows: readonly { at: Date; deployment_id: string; user_id?: number }[]) {
+  const sums: Record<string, number> = {}
+  const add = (key: string, number: number) => (sums[key] = (sums[key] ?? 0) + number)
+  for (const { at, deployment_id: _, user_id: __, ...values } of rows) {
+    const hour = at.toISOString().slice(0, 13)
+    for (const [name, value] of Object.entries(values as Record<string, number | Record<string, number>>)) {
+      if (typeof value === 'number') add(`${hour} ${name}`, value)
+      else for (const [bucket, number] of Object.entries(value)) add(`${hour} ${name} ${bucket}`, number)
+    }
+  }
+  return sums
+}
+
+test('GET …/{id}/statistics: minutes are kept for two days, hours for STATISTICS_RETENTION', async () => {
   await chat()
   await waitForRequests(1)
   const { db } = server.application
-  const count = async (table: 'deployment_minutes' | 'caller_minutes') =>
-    (await db.selectFrom(table).select('minute').where('deployment_id', '=', id).execute()).length
-  for (const [until, expected] of [
-    ['2026-03-03T10:42:00.000Z', 1],
-    ['2026-03-03T10:43:00.000Z', 0],
+  const day = 24 * 3_600_000
+  const count = async (
+    table: 'deployment_minutes' | 'caller_minutes' | 'deployment_hours' | 'caller_hours',
+  ) => (await db.selectFrom(table).select('requests').where('deployment_id', '=', id).execute()).length
+  for (const [until, minutes, hours] of [
+    ['2026-03-03T10:42:00.000Z', 1, 1],
+    ['2026-03-03T10:43:00.000Z', 0, 1],
+    ['2026-03-31T10:00:00.000Z', 0, 1],
+    ['2026-03-31T10:00:00.001Z', 0, 0],
   ] as const) {
-    await pruneMinutes(db, new Date(until))
-    expect(await count('deployment_minutes')).toBe(expected)
-    expect(await count('caller_minutes')).toBe(expected)
+    await pruneStatistics(db, new Date(until), 30 * day)
+    expect(await count('deployment_minutes')).toBe(minutes)
+    expect(await count('caller_minutes')).toBe(minutes)
+    expect(await count('deployment_hours')).toBe(hours)
+    expect(await count('caller_hours')).toBe(hours)
   }
+})
+
+test('GET …/{id}/statistics: windows of days have what ended before the minutes were deleted, by caller', async () => {
+  const { db, log } = server.application
+  const { id: userId } = (await client.get('/v1/auth/session')).body.user
+  for (const at of ['2026-02-05T10:00:00Z', '2026-02-25T09:30:00Z', '2026-03-01T10:30:00Z']) {
+    const statistics = new StatisticsRecorder({ db, log, clock: () => new Date(at) })
+    statistics.record(id, { ...outcome, userId })
+    await statistics.close()
+  }
+  await pruneStatistics(db, now, 90 * 24 * 3_600_000)
+  const week = await read('7d')
+  expect(week).toMatchObject({
+    from: '2026-02-22T12:00:00.000Z',
+    input_tokens: 6,
+    members: [{ requests: 2 }],
+  })
+  expect(week.series.filter((step: { requests: number }) => step.requests > 0)).toMatchObject([
+    { at: '2026-02-25T09:00:00.000Z', requests: 1, output_tokens: 4, duration_p50_ms: expect.any(Number) },
+    { at: '2026-03-01T09:00:00.000Z', requests: 1 },
+  ])
+  expect(await read('24h')).toMatchObject({ requests: 1, members: [{ requests: 1 }] })
+  expect(await read('30d')).toMatchObject({ requests: 3, members: [{ requests: 3 }] })
 })
 
 test.each(['2h', '', '15M', '15m&window=1h'])('GET …/{id}/statistics?window=%s is a 422', async (window) => {
