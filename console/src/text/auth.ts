@@ -117,7 +117,9 @@ const ssoFailures: Record<string, string> = {
   sso_failed:
     'The provider sent an invalid response. Try again. If this continues, contact your administrator.',
   sso_unavailable: 'The provider is unreachable. Try again in a minute.',
-  sso_email_unverified: 'The provider has not verified your email address. Verify it there, then try again.',
+  sso_email_missing: 'The provider sent no email address. Ask your administrator, whose log says more.',
+  sso_email_unverified:
+    'An account has your address, and the provider doesn’t say that the address is yours. Verify it there, or ask your administrator.',
   sso_email_in_use:
     'Another person at your provider already uses the account with your email address. Ask the operator of this server for help.',
   sso_invitation_mismatch: 'The invitation is for a different email address than the one you signed in with.',

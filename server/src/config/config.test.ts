@@ -131,6 +131,8 @@ const badValues: Record<string, string[]> = {
   SSO_PROVIDER: ['My Provider', '-', 'password', 'x'.repeat(64)],
   SSO_DISPLAY_NAME: ['x'.repeat(256)],
   OIDC_ISSUER_URL: ['login.example.com', 'http://login.example.com'],
+  OIDC_EMAIL_CLAIM: [',', ' , '],
+  OIDC_EMAIL_VERIFIED: ['yes', 'claim,trusted'],
   OIDC_SCOPES: ['email profile'],
   BILLING_TRIAL: ['true', 'maybe'],
   BILLING_TRIAL_CREDIT: ['-1', '1e3', '1,50', '.5', '$10', '9'.repeat(10)],

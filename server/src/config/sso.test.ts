@@ -30,6 +30,8 @@ test('the three OIDC settings are enough for SSO', () => {
     clientId: 'berth',
     clientSecret: complete.OIDC_CLIENT_SECRET,
     scopes: 'openid email profile',
+    emailClaims: ['email'],
+    emailVerified: 'claim',
     only: false,
     sessionMilliseconds: 8 * 3_600_000,
   })
@@ -91,3 +93,34 @@ test('SSO_SESSION_LIFETIME is provider or a duration', () => {
   expect(read('Provider')).toMatchObject({ sessionMilliseconds: null })
   expect(problemOf({ ...complete, SSO_SESSION_LIFETIME: '12' })).toContain('SSO_SESSION_LIFETIME: ')
 })
+
+const tenant = '9122040d-6c67-4c5b-b112-36a304b66dad'
+
+test.each([
+  'https://login.microsoftonline.com/common/v2.0',
+  'https://login.microsoftonline.com/Organizations/v2.0/',
+  'https://login.microsoftonline.com/consumers',
+  'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0',
+  'https://login.microsoftonline.us/common/v2.0',
+  'https://login.partner.microsoftonline.cn/common/v2.0',
+])('addresses of %s, where strangers have accounts, are never trusted', (OIDC_ISSUER_URL) => {
+  const settings = { ...complete, OIDC_ISSUER_URL }
+  expect(problemOf({ ...settings, OIDC_EMAIL_VERIFIED: 'trusted' })).toContain('- OIDC_EMAIL_VERIFIED: ')
+  expect(readConfig(settings).sso?.emailVerified).toBe('claim')
+})
+
+test.each([`https://login.microsoftonline.com/${tenant}/v2.0`, 'https://login.example.com/realms/common'])(
+  'addresses of %s can be trusted',
+  (OIDC_ISSUER_URL) => {
+    const settings = {
+      ...complete,
+      OIDC_ISSUER_URL,
+      OIDC_EMAIL_VERIFIED: 'trusted',
+      OIDC_EMAIL_CLAIM: 'email, upn,',
+    }
+    expect(readConfig(settings).sso).toMatchObject({
+      emailVerified: 'trusted',
+      emailClaims: ['email', 'upn'],
+    })
+  },
+)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { duration, flag, oneOf, optionalText, webAddress } from './values.ts'
+import { commaList, duration, flag, oneOf, optionalText, webAddress } from './values.ts'
 
 /** The OpenID Connect provider for SSO. */
 export interface SsoConfig {
@@ -13,14 +13,24 @@ export interface SsoConfig {
   clientSecret: string
   /** Separated by spaces, including `openid` */
   scopes: string
+  /** The claims that may have the person's address; the first that has one counts */
+  emailClaims: readonly string[]
+  /** What proves an address: its claim `email_verified`, or that the provider sends it */
+  emailVerified: EmailVerified
   /** true if passwords are disabled */
   only: boolean
   /** With `only`: milliseconds until a session ends; null for the expiry of the provider's ID token */
   sessionMilliseconds: number | null
 }
 
+export type EmailVerified = 'claim' | 'trusted'
+
 /** With `only`: the lifetime of a session unless the operator or the provider says otherwise */
 export const defaultSessionMilliseconds = 8 * 3_600_000
+
+const microsoftHost = /^login\.(microsoftonline\.(com|us)|partner\.microsoftonline\.cn|chinacloudapi\.cn)$/
+/** Microsoft's issuers for accounts of any tenant, and its tenant of private accounts */
+const openTenant = /^\/(common|organizations|consumers|9188040d-6c67-4c5b-b112-36a304b66dad)(\/|$)/i
 
 const loopbackHost = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
@@ -50,6 +60,8 @@ export const ssoSettings = {
       'must be scopes separated by spaces, including openid',
     )
     .default('openid email profile'),
+  OIDC_EMAIL_CLAIM: commaList.pipe(z.array(z.string()).min(1, 'must name a claim')).default(['email']),
+  OIDC_EMAIL_VERIFIED: oneOf(['claim', 'trusted']).default('claim'),
   SSO_ONLY: flag.default(false),
   SSO_SESSION_LIFETIME: z
     .union(
@@ -77,6 +89,11 @@ export function readSso(settings: Settings, problems: string[]): SsoConfig | nul
     problems.push(`${missing.join(', ')}: SSO requires ${names.join(', ')}; set all or none`)
     return null
   }
+  if (settings.OIDC_EMAIL_VERIFIED === 'trusted' && isOpenToEverybody(OIDC_ISSUER_URL)) {
+    problems.push(
+      'OIDC_EMAIL_VERIFIED: must not be trusted with an issuer of all Microsoft tenants, where everybody can have any address; use the issuer of your tenant, https://login.microsoftonline.com/<tenant id>/v2.0',
+    )
+  }
   return {
     provider: settings.SSO_PROVIDER,
     displayName: settings.SSO_DISPLAY_NAME,
@@ -84,7 +101,14 @@ export function readSso(settings: Settings, problems: string[]): SsoConfig | nul
     clientId: OIDC_CLIENT_ID,
     clientSecret: OIDC_CLIENT_SECRET,
     scopes: settings.OIDC_SCOPES,
+    emailClaims: settings.OIDC_EMAIL_CLAIM,
+    emailVerified: settings.OIDC_EMAIL_VERIFIED,
     only: settings.SSO_ONLY,
     sessionMilliseconds: settings.SSO_SESSION_LIFETIME,
   }
+}
+
+/** True if strangers have accounts at the issuer, with addresses that it doesn't check. */
+function isOpenToEverybody({ hostname, pathname }: URL): boolean {
+  return microsoftHost.test(hostname) && openTenant.test(pathname)
 }

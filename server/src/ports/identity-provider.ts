@@ -18,7 +18,7 @@ export interface Identity {
   /** Identifies the person permanently within the issuer */
   subject: string
   email: string | null
-  /** true only if the provider says that the person owns `email` */
+  /** true only if the provider says that the person owns `email`, or the operator trusts its addresses */
   emailVerified: boolean
   name: string | null
   firstName: string | null
@@ -28,10 +28,16 @@ export interface Identity {
 /**
  * `expiresAt`: of the ID token. `sessionId`: the provider's, or null. `denied`: by the person or a policy.
  * `unavailable`: the provider is unreachable. `failed`: an invalid response. `detail`: for the log, without
- * codes or tokens. `providerError`: single lines (RFC 6749, sections 4.1.2.1 and 5.2).
+ * codes or tokens. `claims`: their names. `providerError`: single lines (RFC 6749, sections 4.1.2.1 and 5.2).
  */
 export type AuthorizationResult =
-  | { outcome: 'identified'; identity: Identity; expiresAt: Date; sessionId: string | null }
+  | {
+      outcome: 'identified'
+      identity: Identity
+      claims: string[]
+      expiresAt: Date
+      sessionId: string | null
+    }
   | {
       outcome: 'denied' | 'failed' | 'unavailable'
       detail: string

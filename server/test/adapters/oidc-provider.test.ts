@@ -27,6 +27,8 @@ beforeEach(async () => {
     clientId: client.id,
     clientSecret: client.secret,
     scopes: 'openid',
+    emailClaims: ['email'],
+    emailVerified: 'claim',
     redirectUri: `${client.site}/v1/sso/callback/oidc`,
     proxy: readProxy({}),
     logger: { warn: (fields) => void warnings.push(fields) },

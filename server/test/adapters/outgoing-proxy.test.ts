@@ -139,6 +139,8 @@ function openProvider() {
     clientId: 'berth',
     clientSecret: 'secret',
     scopes: 'openid',
+    emailClaims: ['email'],
+    emailVerified: 'claim',
     redirectUri: 'https://berth.test/v1/sso/callback/oidc',
     proxy: settings,
     logger: silent,

@@ -13,11 +13,12 @@ import type { TestServer, TestServerOptions } from './server.ts'
 /** A person with an account at the provider. `sub` identifies them. */
 export interface Person {
   sub: string
-  email?: string
-  email_verified?: boolean | string
+  email?: string | undefined
+  email_verified?: unknown
   name?: string
   given_name?: string
   family_name?: string
+  [claim: string]: unknown
 }
 
 export interface TokenClaims {
@@ -44,6 +45,8 @@ export const client = { id: 'berth', secret: 'a client secret of some length', s
 export interface TestProviderOptions {
   /** Adds the claims to the ID token as well as the userinfo endpoint */
   claimsInIdToken?: boolean
+  /** Claims of the provider beside the usual ones */
+  moreClaims?: string[]
   /** The only supported method of client authentication */
   authMethod?: 'client_secret_basic' | 'client_secret_post'
   clientSecret?: string
@@ -76,7 +79,7 @@ export async function startTestProvider(options: TestProviderOptions = {}): Prom
     claims: {
       openid: ['sub'],
       email: ['email', 'email_verified'],
-      profile: ['name', 'given_name', 'family_name'],
+      profile: ['name', 'given_name', 'family_name', ...(options.moreClaims ?? [])],
     },
     clientAuthMethods: [authMethod],
     conformIdTokenClaims: options.claimsInIdToken !== true,
@@ -190,7 +193,7 @@ export async function signInAs(server: SsoServer, browser: Browser, person: Pers
 let serial = 0
 
 /** A new person with a verified email. */
-export function newPerson(details: Partial<Person> = {}): Person & { email: string } {
+export function newPerson(details: Partial<Person> & { email?: string } = {}): Person & { email: string } {
   serial += 1
   const sub = `person-${serial}-${randomBytes(4).toString('hex')}`
   return { sub, email: `${sub}@example.com`, email_verified: true, name: 'Ada Lovelace', ...details }

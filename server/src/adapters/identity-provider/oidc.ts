@@ -1,6 +1,7 @@
 import * as client from 'openid-client'
 import { openProxyFetch } from '../../base/proxy.ts'
 import type { ProxySettings } from '../../config/proxy.ts'
+import type { EmailVerified } from '../../config/sso.ts'
 import { createLogoutVerifier } from './logout-token.ts'
 import type { Identity, IdentityProvider } from '../../ports/identity-provider.ts'
 
@@ -10,6 +11,8 @@ export interface OidcSettings {
   clientSecret: string
   /** Space-separated */
   scopes: string
+  emailClaims: readonly string[]
+  emailVerified: EmailVerified
   /** Registered with the provider */
   redirectUri: string
   proxy: ProxySettings
@@ -39,7 +42,7 @@ export function createOidcProvider(settings: OidcSettings): IdentityProvider {
       const configuration = await findConfiguration()
       return configuration === null
         ? { outcome: 'unavailable', detail: 'OpenID Connect discovery failed' }
-        : completeFlow(configuration, new URL(`${settings.redirectUri}?${query}`), flow)
+        : completeFlow(configuration, settings, query, flow)
     },
     async verifyLogout(token) {
       const configuration = await findConfiguration()
@@ -90,10 +93,12 @@ async function beginFlow(configuration: client.Configuration, { redirectUri, sco
 
 async function completeFlow(
   configuration: client.Configuration,
-  callback: URL,
+  settings: OidcSettings,
+  query: string,
   { state, nonce, codeVerifier }: Parameters<IdentityProvider['complete']>[1],
 ): ReturnType<IdentityProvider['complete']> {
   try {
+    const callback = new URL(`${settings.redirectUri}?${query}`)
     const tokens = await client.authorizationCodeGrant(configuration, callback, {
       expectedState: state,
       expectedNonce: nonce,
@@ -104,10 +109,14 @@ async function completeFlow(
     if (claims === undefined || text(claims.sub) !== claims.sub) {
       return { outcome: 'failed', detail: 'the ID token has no valid subject' }
     }
-    const more = await fetchMissingClaims(configuration, claims, tokens.access_token)
-    const expiresAt = new Date(claims.exp * 1000)
-    const sessionId = text(claims['sid'])
-    return { outcome: 'identified', identity: toIdentity(claims, more), expiresAt, sessionId }
+    const more = await fetchMissingClaims(configuration, settings, claims, tokens.access_token)
+    return {
+      outcome: 'identified',
+      identity: toIdentity(settings, claims, more),
+      claims: [...new Set([...Object.keys(claims), ...Object.keys(more)])],
+      expiresAt: new Date(claims.exp * 1000),
+      sessionId: text(claims['sid']),
+    }
   } catch (error) {
     return { outcome: classify(error), detail: describe(error), providerError: readProviderError(error) }
   }
@@ -144,28 +153,64 @@ type Claims = Record<string, unknown>
 /** Fetches claims that are not in the ID token from the userinfo endpoint, for the same subject. */
 async function fetchMissingClaims(
   configuration: client.Configuration,
+  settings: OidcSettings,
   claims: { sub: string } & Claims,
   accessToken: string,
 ): Promise<Claims> {
-  const complete = hasEmail(claims) && claims.name !== undefined
+  const hasEmail =
+    settings.emailVerified === 'trusted'
+      ? findEmail(settings, [claims]) !== null
+      : saysWhetherVerified(claims)
+  const complete = hasEmail && claims.name !== undefined
   if (complete || configuration.serverMetadata().userinfo_endpoint === undefined) return {}
   return client.fetchUserInfo(configuration, accessToken, claims.sub)
 }
 
-function hasEmail(claims: Claims): boolean {
-  return claims.email !== undefined && claims.email_verified !== undefined
+/** Finds the first claim of the settings with an address, and which of the sources has it. */
+function findEmail(
+  { emailClaims }: Pick<OidcSettings, 'emailClaims'>,
+  sources: readonly Claims[],
+): { email: string; claim: string; source: Claims } | null {
+  for (const claim of emailClaims) {
+    for (const source of sources) {
+      const email = text(source[claim], 320)
+      if (email !== null && email.length >= 3 && /^[^\s@]+@[^\s@]+$/.test(email))
+        return { email, claim, source }
+    }
+  }
+  return null
 }
 
-function toIdentity(claims: { iss: string; sub: string } & Claims, more: Claims): Identity {
-  // `email` and `email_verified` must come from the same source.
-  const emailClaims = hasEmail(claims) ? claims : more
-  const email = text(emailClaims.email, 320)
+/** True if the claims say whether the person owns `email`. */
+function saysWhetherVerified({ email, email_verified, xms_edov }: Claims): boolean {
+  return email !== undefined && (email_verified ?? xms_edov) !== undefined
+}
+
+/**
+ * True if the provider says that the person owns `email`. Some send a string instead of a boolean. Microsoft
+ * Entra sends `xms_edov` in place of `email_verified`, as true or 1.
+ */
+function saysVerified({ email_verified, xms_edov }: Claims): boolean {
+  if (email_verified === undefined)
+    return xms_edov === true || xms_edov === 1 || xms_edov === '1' || xms_edov === 'true'
+  return email_verified === true || email_verified === 'true'
+}
+
+function toIdentity(
+  settings: OidcSettings,
+  claims: { iss: string; sub: string } & Claims,
+  more: Claims,
+): Identity {
+  const sources = saysWhetherVerified(claims) ? [claims, more] : [more, claims]
+  const found = findEmail(settings, sources)
   return {
     issuer: claims.iss,
     subject: claims.sub,
-    email: email !== null && email.length >= 3 && /^[^\s@]+@[^\s@]+$/.test(email) ? email : null,
-    // Some providers send a string instead of a boolean.
-    emailVerified: emailClaims.email_verified === true || emailClaims.email_verified === 'true',
+    email: found?.email ?? null,
+    // What verifies an address stands beside it, and is about no other claim.
+    emailVerified:
+      found !== null &&
+      (settings.emailVerified === 'trusted' || (found.claim === 'email' && saysVerified(found.source))),
     name: text(claims.name ?? more.name),
     firstName: text(claims.given_name ?? more.given_name),
     lastName: text(claims.family_name ?? more.family_name),

@@ -6,6 +6,7 @@ export const ssoErrorCodes = [
   'sso_denied',
   'sso_failed',
   'sso_unavailable',
+  'sso_email_missing',
   'sso_email_unverified',
   'sso_email_in_use',
   'sso_invitation_mismatch',

@@ -61,8 +61,11 @@ export async function finishSignIn(
     )
     return { session: started, returnTo: flow.return_to }
   } catch (error) {
-    if (error instanceof SsoRefusal) return refuse(deps, visitor, error.code)
-    throw error
+    if (!(error instanceof SsoRefusal)) throw error
+    const advice = adviceOf(error.code)
+    if (advice !== null)
+      log.warn({ code: error.code, claims: result.claims }, `SSO sign-in refused: ${advice}`)
+    return refuse(deps, visitor, error.code)
   }
 }
 
@@ -73,6 +76,18 @@ function limitSession({ clock, config }: Pick<Services, 'clock' | 'config'>, tok
   return sso.sessionMilliseconds === null
     ? tokenExpiry
     : new Date(clock().getTime() + sso.sessionMilliseconds)
+}
+
+/** What the operator can do about a refusal; null for those that the person can end. */
+function adviceOf(code: SsoErrorCode): string | null {
+  switch (code) {
+    case 'sso_email_missing':
+      return 'no claim has an address. OIDC_EMAIL_CLAIM names the claims that may have one, such as email,preferred_username,upn'
+    case 'sso_email_unverified':
+      return 'an account has this address, and the provider does not say that the person owns it (email_verified). If it sends only addresses that it gave out, set OIDC_EMAIL_VERIFIED=trusted'
+    default:
+      return null
+  }
 }
 
 /** Records a refusal, but not without a flow, because every visitor may call the callback. */

@@ -225,6 +225,7 @@ async function findAccount(
 }
 
 function requireEmail(identity: Identity): string {
+  if (identity.email === null) throw new SsoRefusal('sso_email_missing')
   const email = emailOf(identity)
   if (email === null) throw new SsoRefusal('sso_email_unverified')
   return email
