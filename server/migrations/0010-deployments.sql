@@ -225,12 +225,14 @@ CREATE TABLE deployment_events (
   stage         text,
   message       text NOT NULL,
   instance_type text,
-  transition    jsonb
+  transition    jsonb,
+  change        jsonb
 );
 CREATE INDEX deployment_events_transition_idx ON deployment_events (deployment_id, id) WHERE transition IS NOT NULL;
 CREATE INDEX deployment_events_deployment_idx ON deployment_events (deployment_id, id);
 COMMENT ON COLUMN deployment_events.message IS 'A sentence; empty if transition says it all';
 COMMENT ON COLUMN deployment_events.transition IS 'The start, wake or sleep that begins or ends with the event (event-transition.ts); NULL for others';
+COMMENT ON COLUMN deployment_events.change IS 'The settings before and after a change by a person (settings-change.ts); NULL for others';
 COMMENT ON COLUMN deployment_events.instance_type IS 'The instance type that was chosen; NULL in events that report anything else';
 
 CREATE TABLE failure_logs (

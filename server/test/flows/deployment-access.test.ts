@@ -120,7 +120,7 @@ test('a member without the required second factor reaches nothing by switching, 
   for (const organization of [away, home]) {
     await switchTo(member, organization)
     await expectChat(member, id, 403, 'second_factor_setup_required')
-    for (const suffix of ['', '/events', '/logs', '/usage', '/statistics']) {
+    for (const suffix of ['', '/events', '/logs', '/usage', '/statistics', '/activity']) {
       expect(await member.get(`${path}/${id}${suffix}`), suffix).toMatchObject(refusal)
     }
     expect(await member.patch(`${path}/${id}`, {})).toMatchObject(refusal)
@@ -205,7 +205,7 @@ test('the list holds what the person may read: former organizations and their de
   expect((await owner.delete(`/v1/organization/members/${memberId}?deployments=end`)).status).toBe(204)
   expect((await member.get('/v1/organization')).body.id).toBe(away)
   expect(await ids()).toEqual({ ids: [other], total: 1 })
-  for (const suffix of ['', '/events', '/logs', '/usage', '/statistics']) {
+  for (const suffix of ['', '/events', '/logs', '/usage', '/statistics', '/activity']) {
     expect((await member.get(`${path}/${id}${suffix}`)).status, suffix).toBe(404)
   }
   await expectChat(member, id, 404, 'model_not_found')

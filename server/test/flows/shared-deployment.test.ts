@@ -58,14 +58,14 @@ test('nobody shares: the deployment is the owner’s, and only admins see and ad
   const own = (await member.get(`${path}/${id}`)).body
   expect(own).toMatchObject({ shared_with: null, owner: { user_id: own.user_id, email: member.email } })
   for (const other of [viewer, stranger]) {
-    for (const suffix of ['', '/events', '/logs', '/usage', '/statistics']) {
+    for (const suffix of ['', '/events', '/logs', '/usage', '/statistics', '/activity']) {
       expect((await other.get(`${path}/${id}${suffix}`)).status, suffix).toBe(404)
       expect((await other.get(`${path}/${id}${suffix}${team}`)).status, suffix).toBe(404)
     }
   }
   for (const other of [admin, superAdmin]) {
     expect((await other.get(`${path}/${id}${team}`)).body).toEqual(own)
-    for (const suffix of ['', '/events', '/logs', '/usage', '/statistics']) {
+    for (const suffix of ['', '/events', '/logs', '/usage', '/statistics', '/activity']) {
       expect((await other.get(`${path}/${id}${suffix}${team}`)).status, suffix).toBe(200)
       for (const query of ['', '?scope=own'])
         expect((await other.get(`${path}/${id}${suffix}${query}`)).status, suffix).toBe(404)
@@ -119,7 +119,7 @@ test('a shared deployment: every member reads and calls it by id, uid and name, 
     expect(await list(colleague, '?scope=organization')).toEqual({ ids: [id], total: 1 })
     expect(await list(colleague)).toEqual({ ids: [], total: 0 })
   }
-  for (const suffix of ['', '/events', '/statistics']) {
+  for (const suffix of ['', '/events', '/statistics', '/activity']) {
     expect((await viewer.get(`${path}/${id}${suffix}${team}`)).status, suffix).toBe(200)
     expect((await viewer.get(`${path}/${id}${suffix}`)).status, suffix).toBe(404)
   }

@@ -156,6 +156,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /api/v1/model-deployments/{deployment_id}/sleep        401        403     200     200    200          404       deployment.put_to_sleep
   POST   /api/v1/model-deployments/{deployment_id}/wake         401        403     200     200    200          404       deployment.woken
   GET    /api/v1/model-deployments/{deployment_id}/events       401        200     200     200    200          404       -
+  GET    /api/v1/model-deployments/{deployment_id}/activity     401        200     200     200    200          404       -
   GET    /api/v1/model-deployments/{deployment_id}/logs         401        200     200     200    200          404       -
   GET    /api/v1/model-deployments/{deployment_id}/usage        401        200     200     200    200          404       -
   GET    /api/v1/model-deployments/{deployment_id}/statistics   401        200     200     200    200          404       -
@@ -501,6 +502,7 @@ const requests: Record<string, MakeRequest> = {
     return { parameters: { deployment_id: id } }
   },
   'GET /api/v1/model-deployments/{deployment_id}/events': deployment,
+  'GET /api/v1/model-deployments/{deployment_id}/activity': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/logs': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/usage': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/statistics': deployment,

@@ -17,17 +17,20 @@ import {
 } from './state/engine-log.ts'
 import { followEvents } from './state/follow-events.ts'
 import {
+  activityBody,
+  activityQuery,
   eventItem,
   eventsBody,
   logItem,
   logsBody,
   logsQuery,
+  toActivityItem,
   toEventItem,
   toLogItem,
 } from './follow-schemas.ts'
 import type { DeploymentAct } from './state/judge-access.ts'
 import { deploymentParams, deploymentQuery, toReference } from './schemas.ts'
-import { listEvents } from './state/store.ts'
+import { listActivity, listEvents } from './state/store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtime'>
 
@@ -78,6 +81,30 @@ export function followRoutes(app: App, deps: Deps): void {
         )
       }
       return { items: (await listEvents(deps.db, id, 0)).map(toEventItem) }
+    },
+  )
+
+  app.get(
+    `${prefix}/:deployment_id/activity`,
+    {
+      config: { permission: 'readOwnDeployments', anyOrganization: true },
+      schema: {
+        operationId: 'listDeploymentActivity',
+        summary: 'List what happened to a deployment, newest first',
+        description:
+          'Changes of its settings with the person and the values before, and a line for each start, wake, sleep and failure. ' +
+          'The steps of a start are among its events.',
+        tags,
+        params: deploymentParams,
+        querystring: activityQuery,
+        response: { 200: activityBody },
+        errors: ['not_found'],
+      },
+    },
+    async ({ params, query, viewer }) => {
+      const { id } = await accessDeployment(deps, viewer, 'read', toReference(params, query))
+      const { items, total } = await listActivity(deps.db, id, query)
+      return { items: items.map(toActivityItem), total, limit: query.limit, offset: query.offset }
     },
   )
 

@@ -1,12 +1,13 @@
 import { z } from 'zod'
-import { queryInteger, timestamp } from '../../http/schemas.ts'
+import { page, pageQuery, queryInteger, timestamp } from '../../http/schemas.ts'
 import { deploymentQuery } from './schemas.ts'
 import { maxLogLines } from './state/engine-log.ts'
 import type { InstanceLogLine } from './state/engine-log.ts'
 import { deploymentStatuses } from './state/lifecycle.ts'
 import { describeEvent } from './state/describe-event.ts'
 import { transitionCauses, transitionPhases, transitionTypes } from './state/event-transition.ts'
-import type { EventTransition } from './state/event-transition.ts'
+import type { EventTransition, PhaseDuration } from './state/event-transition.ts'
+import { changedSettings } from './state/settings-change.ts'
 import type { ListedEvent } from './state/store.ts'
 
 export const logsQuery = deploymentQuery.extend({
@@ -71,6 +72,57 @@ export const logItem = z
     instance: z.string().meta({ format: 'uuid', description: 'Id of the instance whose engine wrote it' }),
   })
   .meta({ id: 'DeploymentLogLine', description: 'A line of the engine’s log' })
+
+export const activityQuery = deploymentQuery.extend(pageQuery.shape)
+
+const settings = z.partialRecord(z.enum(changedSettings), z.unknown())
+
+const activityItem = z
+  .object({
+    ...eventItem.pick({ id: true, at: true, status: true, stage: true, message: true }).shape,
+    by: z
+      .string()
+      .nullable()
+      .describe('Name of the person who changed the settings, woke it or put it to sleep'),
+    seconds: seconds
+      .nullable()
+      .describe('How long a start, wake or sleep took; null for what has no duration'),
+    transition: transition.nullable().describe('The start, wake or sleep that was complete then'),
+    change: z
+      .object({
+        before: settings.describe('The changed settings before'),
+        after: settings.describe('The changed settings since'),
+      })
+      .nullable()
+      .describe('Settings that a person changed, as in the deployment; `adapters` has names'),
+  })
+  .meta({ id: 'DeploymentActivityItem', description: 'Something that happened to a deployment' })
+
+export const activityBody = page(activityItem).meta({
+  id: 'DeploymentActivity',
+  description: 'What happened to a deployment, newest first, a line for each start, wake and sleep',
+})
+
+export function toActivityItem(event: ListedEvent): z.infer<typeof activityItem> {
+  const { id, at, status, stage, transition, change, by } = event
+  const phases = transition?.phases ?? null
+  return {
+    id,
+    at: at.toISOString(),
+    status,
+    stage,
+    message: describeEvent(event),
+    by,
+    seconds: phases && sumSeconds(phases),
+    transition: transition && toTransitionBody(transition, by),
+    change: change && { before: change.before, after: change.after },
+  }
+}
+
+/** To a millisecond, as the phases */
+function sumSeconds(phases: readonly PhaseDuration[]): number {
+  return Math.round(phases.reduce((sum, { seconds: some }) => sum + some * 1000, 0)) / 1000
+}
 
 export const eventsBody = z
   .object({ items: z.array(eventItem).describe('The events') })

@@ -14,15 +14,17 @@ export function changeOrganization(
 ): Promise<Organization> {
   const { organizationId: id } = viewer
   return db.transaction().execute(async (transaction) => {
-    if (changes.requiresSecondFactor !== undefined) {
-      const { requires_second_factor: before } = await getOrganization(transaction, id)
-      if (before !== changes.requiresSecondFactor) assertMayRequire(viewer, changes.requiresSecondFactor)
-    }
+    const old = await getOrganization(transaction, id)
+    if ((changes.requiresSecondFactor ?? old.requires_second_factor) !== old.requires_second_factor)
+      assertMayRequire(viewer, changes.requiresSecondFactor === true)
     const changed = await updateOrganization(transaction, id, changes, clock())
     const organization = await getOrganization(transaction, id)
     if (changed) {
       const target = { type: 'organization', id, name: organization.name } as const
-      await recordAction(transaction, viewer, 'organization.updated', { target, details: { ...changes } })
+      await recordAction(transaction, viewer, 'organization.updated', {
+        target,
+        details: { ...changes, before: pickChanged(old, changes) },
+      })
     }
     return organization
   })
@@ -38,4 +40,15 @@ function assertMayRequire(viewer: Viewer, requiresSecondFactor: boolean): void {
     const message = 'Set up a second factor for yourself first, on your profile page.'
     throw new ApplicationError('no_second_factor', message)
   }
+}
+
+/** The values that the changes replace, by the names of the changes. */
+function pickChanged(
+  { name, description, requires_second_factor: requiresSecondFactor }: Organization,
+  changes: OrganizationChanges,
+): OrganizationChanges {
+  const old = { name, description, requiresSecondFactor }
+  return Object.fromEntries(
+    Object.entries(old).filter(([field]) => changes[field as keyof OrganizationChanges] !== undefined),
+  )
 }

@@ -20,6 +20,7 @@ import { chooseHardware, needsResize, minimumsOf, settingsOf } from '../state/re
 import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
 import { describeTarget } from '../state/audit-target.ts'
 import type { Deployment } from '../state/store.ts'
+import { pickSettings } from '../state/settings-change.ts'
 import type { EngineSettings, SharedWith } from '../state/tables.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'prices'>
@@ -67,6 +68,7 @@ export async function changeDeployment(
       requireVersion(deps.runtime.engines, deployment, columns.engine_version)
     if (columns.cache_scope === 'member') requireSeparableCache(deps.runtime.engines, deployment)
     const next = { ...deployment, ...columns }
+    const [before, after] = [pickSettings(columns, deployment), pickSettings(columns, next)]
     const isLarger = asksForMore && (await needsInstance(deps, next))
     if (isLarger) await assertFeasible(deps, next)
     const isServed = asksForMore && !isLarger && status === 'running'
@@ -86,7 +88,7 @@ export async function changeDeployment(
         ...(asksForMore ? { refusals: 0, refusal: null } : {}),
         ...(isServed ? { served_settings: toServed(next) } : {}),
       },
-      change.event,
+      { ...change.event, change: { user_id: viewer.userId, before, after } },
       deps.clock(),
       async (transaction, updated) => {
         const { organization_id: organizationId } = updated
@@ -98,8 +100,8 @@ export async function changeDeployment(
           organizationId,
           details: {
             ...details,
-            ...columns,
-            adapters: columns.adapters?.map(({ modelName }) => modelName),
+            ...after,
+            before,
             ...('engine_options' in columns && {
               engine_options: { from: deployment.engine_options, to: columns.engine_options },
             }),

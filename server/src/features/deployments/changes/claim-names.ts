@@ -153,17 +153,18 @@ async function takeAlias(
     .set({ alias: null, updated_at: at })
     .where('id', '=', deployment_id)
     .execute()
+  const change = { user_id: viewer.userId, before: { alias }, after: { alias: null } }
   const message = `${viewer.name} moved the alias ${alias} to another deployment.`
   await transaction
     .insertInto('deployment_events')
-    .values({ deployment_id, at, status, stage: null, message })
+    .values({ deployment_id, at, status, stage: null, message, change: JSON.stringify(change) })
     .execute()
   await notify(transaction, 'deployment_event', deployment_id)
   const { target, details } = await describeTarget(transaction, viewer, holder)
   await recordAction(transaction, viewer, 'deployment.updated', {
     organizationId,
     target,
-    details: { ...details, alias: null },
+    details: { ...details, alias: null, before: { alias } },
   })
 }
 

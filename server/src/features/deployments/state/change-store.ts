@@ -5,6 +5,7 @@ import type { SpanChange } from '../../metering/spans.ts'
 import type { EventTransition } from './event-transition.ts'
 import type { Instance } from './instance-store.ts'
 import type { DeploymentStatus, DesiredState } from './lifecycle.ts'
+import type { SettingsChange } from './settings-change.ts'
 import type { Deployment } from './store.ts'
 
 /** Columns that change; those that are undefined stay. */
@@ -28,6 +29,8 @@ export interface EventContent {
   message: string
   /** The transition that starts or ends here. It may take the place of `message` (`describeEvent`). */
   transition?: EventTransition
+  /** The settings that a person changed */
+  change?: SettingsChange
   /** The instance type that was chosen */
   instanceType?: string
   /** Omits the event if the last one has the same stage and is so young. */
@@ -143,9 +146,9 @@ async function writeChanges(
       INSERT INTO instances SELECT new_row.* FROM change JOIN changed USING (position),
         jsonb_populate_record(NULL::instances, change.new_instance) AS new_row WHERE change.new_instance IS NOT NULL
     ), event AS (
-      INSERT INTO deployment_events (deployment_id, at, status, stage, message, instance_type, transition)
+      INSERT INTO deployment_events (deployment_id, at, status, stage, message, instance_type, transition, change)
       SELECT changed.id, change.at, changed.status, event ->> 'stage', event ->> 'message', event ->> 'instanceType',
-        event -> 'transition'
+        event -> 'transition', event -> 'change'
       FROM change JOIN changed USING (position)
         LEFT JOIN LATERAL (
           SELECT stage, deployment_events.at FROM deployment_events WHERE deployment_id = changed.id ORDER BY id DESC LIMIT 1

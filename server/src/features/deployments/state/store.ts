@@ -227,6 +227,37 @@ export function listEvents(db: Database, deploymentId: string, after: number): P
     .execute()
 }
 
+/** A part of a deployment's history without the steps of starts and sleeps, newest first. */
+export async function listActivity(
+  db: Database,
+  deploymentId: string,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<{ items: ListedEvent[]; total: number }> {
+  const matching = db
+    .selectFrom('deployment_events')
+    .where('deployment_id', '=', deploymentId)
+    .where(
+      sql<boolean>`(change IS NOT NULL OR jsonb_typeof(transition -> 'phases') = 'array' OR (transition IS NULL
+        AND (stage IS NULL OR stage IN ('runtime', 'scaling', 'termination') OR status = 'failed')))`,
+    )
+  const [items, { total }] = await Promise.all([
+    matching
+      .leftJoin('users', (join) =>
+        join.on(
+          sql<boolean>`users.id = (coalesce(transition, change) ->> 'user_id')::bigint AND users.deleted_at IS NULL`,
+        ),
+      )
+      .selectAll('deployment_events')
+      .select('users.name as by')
+      .orderBy('deployment_events.id', 'desc')
+      .limit(limit)
+      .offset(offset)
+      .execute(),
+    matching.select(({ fn }) => fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
+  ])
+  return { items, total }
+}
+
 /** For each of the deployments, the events since it last ran or slept, with that one, oldest first. */
 export async function listStartEvents(
   db: Database,

@@ -4,6 +4,7 @@ import type { FailureCode, FailureStage } from '../../../ports/engine-failures.t
 import type { EngineOptions, ModelLora, ModelType } from '../../../ports/model-variant.ts'
 import type { InstanceStatus } from './instance-lifecycle.ts'
 import type { EventTransition } from './event-transition.ts'
+import type { SettingsChange } from './settings-change.ts'
 import type { Recovery } from './recovery.ts'
 import type { DeploymentStatus, WaitingState, DesiredState } from './lifecycle.ts'
 
@@ -163,6 +164,7 @@ export interface DeploymentEventsTable {
   message: string
   instance_type: string | null
   transition: ColumnType<EventTransition | null, string | null | undefined, never>
+  change: ColumnType<SettingsChange | null, string | null | undefined, never>
 }
 
 /** The last lines of engines whose instances were released */
