@@ -32,9 +32,11 @@ CREATE TABLE sso_sessions (
   user_id    bigint NOT NULL,
   issuer     text NOT NULL,
   subject    text NOT NULL,
-  sid        text
+  sid        text,
+  id_token   bytea
 );
 CREATE INDEX sso_sessions_subject_idx ON sso_sessions (subject);
 CREATE INDEX sso_sessions_sid_idx ON sso_sessions (sid);
 COMMENT ON TABLE sso_sessions IS 'Sessions that began at the identity provider, which can end them (OpenID Connect Back-Channel Logout 1.0)';
 COMMENT ON COLUMN sso_sessions.sid IS 'The provider''s id of its own session; null if it sends none';
+COMMENT ON COLUMN sso_sessions.id_token IS 'Encrypted: names the person to the provider when they sign out. Null for a long one, and for the sessions of scripts';

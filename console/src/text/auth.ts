@@ -27,6 +27,7 @@ export const auth = {
     'Berth runs open models for your team on your own hardware. Nobody has an account on this server yet.',
   createFirstAccount: 'Create the first account',
   sessionEnded: 'Your session has ended. Sign in again to continue where you left off.',
+  signedOutHere: 'You are signed out here. Your provider still knows you, and will ask who you are.',
   accountDeleted: 'Your account is deleted.',
   passwordSet: 'Your new password is set. Sign in to continue.',
   ssoFailure: (code: string) =>

@@ -7,6 +7,7 @@ export type KeyPurpose =
   | 'engine'
   | 'fingerprint'
   | 'hub tokens'
+  | 'id tokens'
   | 'installation'
   | 'invitation'
   | 'model-file'

@@ -35,6 +35,7 @@ export type AuthorizationResult =
       outcome: 'identified'
       identity: Identity
       claims: string[]
+      idToken: string
       expiresAt: Date
       sessionId: string | null
     }
@@ -50,13 +51,18 @@ export type LogoutResult =
   | { outcome: 'invalid' | 'unavailable'; detail: string }
 
 export interface IdentityProvider {
-  /** Starts an authorization; null when the provider is unreachable. */
-  begin(): Promise<PendingAuthorization | null>
+  /** Starts an authorization, null when the provider is unreachable. `asks`: whether it asks who it is. */
+  begin(options: { asks: boolean }): Promise<PendingAuthorization | null>
   /** Exchanges and verifies the code. `query` is the query string of the callback, without `?`. */
   complete(
     query: string,
     pending: { state: string; nonce: string; codeVerifier: string },
   ): Promise<AuthorizationResult>
+  /**
+   * The page that ends the session of a person at the provider and returns to the callback (RP-Initiated
+   * Logout 1.0); null if there is none, or the provider is unreachable.
+   */
+  endSession(idToken: string): Promise<URL | null>
   /** Verifies a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6). */
   verifyLogout(token: string): Promise<LogoutResult>
 }

@@ -185,7 +185,7 @@ async function trace(endpoint: string): Promise<void> {
 const connections: [string, () => unknown, string, { host: string; request: string }][] = [
   [
     'the identity provider',
-    () => openProvider().begin(),
+    () => openProvider().begin({ asks: false }),
     'CONNECT idp.test:443',
     { host: 'idp.test', request: 'GET /.well-known/openid-configuration' },
   ],

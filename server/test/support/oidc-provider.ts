@@ -45,6 +45,8 @@ export const client = { id: 'berth', secret: 'a client secret of some length', s
 export interface TestProviderOptions {
   /** Adds the claims to the ID token as well as the userinfo endpoint */
   claimsInIdToken?: boolean
+  /** Whether the provider has a page to sign out at */
+  endsSessions?: boolean
   /** Claims of the provider beside the usual ones */
   moreClaims?: string[]
   /** The only supported method of client authentication */
@@ -72,6 +74,7 @@ export async function startTestProvider(options: TestProviderOptions = {}): Prom
         backchannel_logout_uri: `${options.site ?? client.site}/v1/sso/backchannel-logout/oidc`,
         backchannel_logout_session_required: true,
         redirect_uris: [`${options.site ?? client.site}/v1/sso/callback/oidc`],
+        post_logout_redirect_uris: [`${options.site ?? client.site}/v1/sso/callback/oidc`],
       },
     ],
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'test', use: 'sig', alg: 'RS256' }] },
@@ -83,7 +86,12 @@ export async function startTestProvider(options: TestProviderOptions = {}): Prom
     },
     clientAuthMethods: [authMethod],
     conformIdTokenClaims: options.claimsInIdToken !== true,
-    features: { backchannelLogout: { enabled: true }, devInteractions: { enabled: false } },
+    discovery: { prompt_values_supported: ['none', 'login', 'consent'] },
+    features: {
+      backchannelLogout: { enabled: true },
+      devInteractions: { enabled: false },
+      rpInitiatedLogout: { enabled: options.endsSessions !== false },
+    },
     interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
     findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ ...people.get(sub), sub }) }),
     ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600, IdToken: 600 },

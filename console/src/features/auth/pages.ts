@@ -9,6 +9,8 @@ declare module '@tanstack/react-router' {
     passwordSet?: boolean | undefined
     /** Whether the person has just deleted their account */
     accountDeleted?: boolean | undefined
+    /** Whether the person signed out, but not at their identity provider */
+    signedOutHere?: boolean | undefined
     /** The session ended while a page was open. */
     sessionEnded?: boolean | undefined
   }

@@ -25,6 +25,7 @@ export function SignInPage() {
     passwordSet,
     sessionEnded,
     accountDeleted,
+    signedOutHere,
   } = useLocation({ select: ({ state }) => state })
   const [email, setEmail] = useState(knownEmail)
   const [demand, setDemand] = useState<FactorDemand | null>(null)
@@ -66,6 +67,7 @@ export function SignInPage() {
           )}
           {sessionEnded && <Notice tone="warn">{text.auth.sessionEnded}</Notice>}
           {passwordSet && <Notice tone="good">{text.auth.passwordSet}</Notice>}
+          {signedOutHere && <Notice>{text.auth.signedOutHere}</Notice>}
           {accountDeleted && <Notice tone="good">{text.auth.accountDeleted}</Notice>}
           {ssoError && <Notice tone="bad">{text.auth.ssoFailure(ssoError)}</Notice>}
         </>

@@ -34,15 +34,23 @@ export function createOidcProvider(settings: OidcSettings): IdentityProvider {
   const findConfiguration = cacheConfiguration(settings, send)
   const verifyLogout = createLogoutVerifier(settings.clientId, send)
   return {
-    async begin() {
+    async begin({ asks }) {
       const configuration = await findConfiguration()
-      return configuration && beginFlow(configuration, settings)
+      return configuration && beginFlow(configuration, settings, asks)
     },
     async complete(query, flow) {
       const configuration = await findConfiguration()
       return configuration === null
         ? { outcome: 'unavailable', detail: 'OpenID Connect discovery failed' }
         : completeFlow(configuration, settings, query, flow)
+    },
+    async endSession(idToken) {
+      const configuration = await findConfiguration()
+      if (configuration?.serverMetadata().end_session_endpoint === undefined) return null
+      return client.buildEndSessionUrl(configuration, {
+        id_token_hint: idToken,
+        post_logout_redirect_uri: settings.redirectUri,
+      })
     },
     async verifyLogout(token) {
       const configuration = await findConfiguration()
@@ -74,7 +82,11 @@ function cacheConfiguration(
   }
 }
 
-async function beginFlow(configuration: client.Configuration, { redirectUri, scopes }: OidcSettings) {
+async function beginFlow(
+  configuration: client.Configuration,
+  { redirectUri, scopes }: OidcSettings,
+  asks: boolean,
+) {
   const flow = {
     state: client.randomState(),
     nonce: client.randomNonce(),
@@ -87,8 +99,15 @@ async function beginFlow(configuration: client.Configuration, { redirectUri, sco
     nonce: flow.nonce,
     code_challenge: await client.calculatePKCECodeChallenge(flow.codeVerifier),
     code_challenge_method: 'S256',
+    ...(asks && { prompt: choosePrompt(configuration) }),
   })
   return { url, ...flow }
+}
+
+/** A provider that lists its prompts (OpenID Connect Prompt Create 1.0) refuses others. */
+function choosePrompt(configuration: client.Configuration): string {
+  const supported = configuration.serverMetadata()['prompt_values_supported']
+  return Array.isArray(supported) && !supported.includes('select_account') ? 'login' : 'select_account'
 }
 
 async function completeFlow(
@@ -106,7 +125,7 @@ async function completeFlow(
       idTokenExpected: true,
     })
     const claims = tokens.claims()
-    if (claims === undefined || text(claims.sub) !== claims.sub) {
+    if (claims === undefined || tokens.id_token === undefined || text(claims.sub) !== claims.sub) {
       return { outcome: 'failed', detail: 'the ID token has no valid subject' }
     }
     const more = await fetchMissingClaims(configuration, settings, claims, tokens.access_token)
@@ -114,6 +133,7 @@ async function completeFlow(
       outcome: 'identified',
       identity: toIdentity(settings, claims, more),
       claims: [...new Set([...Object.keys(claims), ...Object.keys(more)])],
+      idToken: tokens.id_token,
       expiresAt: new Date(claims.exp * 1000),
       sessionId: text(claims['sid']),
     }

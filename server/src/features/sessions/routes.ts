@@ -1,16 +1,8 @@
 import type { App } from '../../http/app.ts'
-import { clearSessionCookie, readSessionToken } from '../../http/current-viewer.ts'
 import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
-import { endOtherSessions, endOwnSession, listOwnSessions, signOut } from './own-sessions.ts'
-import {
-  ownSessionsBody,
-  sessionBody,
-  sessionParams,
-  signedOutBody,
-  toOwnSessionBody,
-  toSessionBody,
-} from './schemas.ts'
+import { endOtherSessions, endOwnSession, listOwnSessions } from './own-sessions.ts'
+import { ownSessionsBody, sessionBody, sessionParams, toOwnSessionBody, toSessionBody } from './schemas.ts'
 
 const tags = ['Accounts']
 
@@ -27,29 +19,6 @@ export function currentSessionRoute(app: App): void {
       },
     },
     (request) => toSessionBody(request.viewer),
-  )
-}
-
-export function signOutRoute(app: App, deps: Pick<Services, 'db' | 'config'>): void {
-  const { sessionCookie } = deps.config
-  app.post(
-    '/v1/user/logout',
-    {
-      config: { permission: null, admitsServices: true },
-      schema: {
-        operationId: 'logOut',
-        summary: 'Sign out',
-        tags,
-        responseHeaders: { 'Set-Cookie': 'Clears the session cookie' },
-        response: { 200: signedOutBody },
-      },
-    },
-    async (request, reply) => {
-      const token = readSessionToken(request, sessionCookie)
-      if (token !== null) await signOut(deps, request.viewer, token)
-      clearSessionCookie(reply, sessionCookie)
-      return { authenticated: false as const }
-    },
   )
 }
 

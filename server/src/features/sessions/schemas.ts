@@ -45,10 +45,6 @@ export const sessionBody = z
   })
   .meta({ id: 'Session', description: 'Your session and your current organization' })
 
-export const signedOutBody = z
-  .object({ authenticated: z.literal(false).describe('Always false') })
-  .meta({ id: 'SignedOut', description: 'The session has ended' })
-
 export function toSessionBody(viewer: Viewer): z.infer<typeof sessionBody> {
   return {
     authenticated: true,

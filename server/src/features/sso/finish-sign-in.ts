@@ -8,11 +8,15 @@ import type { StartedSession } from '../sessions/start-session.ts'
 import { SsoRefusal } from './errors.ts'
 import type { SsoErrorCode } from './errors.ts'
 import { signInIdentity } from './sign-in-identity.ts'
+import { encryptIdToken } from './id-token.ts'
 import { claimFlow } from './store.ts'
 
 export type SignInResult = { session: StartedSession; returnTo: string } | { error: SsoErrorCode }
 
 const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso_unavailable' } as const
+
+/** Characters of an ID token that still fits into an address of the provider */
+const maxKeptToken = 6_000
 
 /**
  * Finishes an SSO sign-in and starts a session in place of the one with the token `replaces`. Deletes the
@@ -45,6 +49,8 @@ export async function finishSignIn(
     const { identity, sessionId: sid } = result
     const { issuer, subject } = identity
     const endsAt = limitSession(deps, result.expiresAt)
+    const keep = (sessionId: number) =>
+      result.idToken.length > maxKeptToken ? null : encryptIdToken(deps, sessionId, result.idToken)
     const started = await signInIdentity(
       deps,
       visitor,
@@ -54,7 +60,7 @@ export async function finishSignIn(
         const own = await startSession(deps, transaction, visitor, { ...session, userId, endsAt })
         await transaction
           .insertInto('sso_sessions')
-          .values({ session_id: own.id, user_id: userId, issuer, subject, sid })
+          .values({ session_id: own.id, user_id: userId, issuer, subject, sid, id_token: keep(own.id) })
           .execute()
         return own
       },

@@ -9,6 +9,8 @@ import { requireOpenInvitation } from '../invitations/require-open-invitation.ts
 import { startSignIn, flowSeconds } from './start-sign-in.ts'
 import type { SsoErrorCode } from './errors.ts'
 import { finishSignIn } from './finish-sign-in.ts'
+import { ssoCookieAttributes } from './cookies.ts'
+import { forgetSignOut, mustAsk } from './sign-out-routes.ts'
 import { requireProvider } from './require-provider.ts'
 import { toReturnPath } from './return-path.ts'
 import {
@@ -65,7 +67,11 @@ export function ssoRoutes(app: App, deps: Deps): void {
     async (request, reply) => {
       const provider = requireProvider(deps, request.params.sso_provider)
       const returnTo = toReturnPath(request.query.return_to, deps.config.publicUrl)
-      const pending = await startSignIn(deps, provider, { returnTo, invitationTokenHash: null })
+      const pending = await startSignIn(deps, provider, {
+        returnTo,
+        invitationTokenHash: null,
+        asks: mustAsk(request),
+      })
       reply.header('cache-control', 'no-store')
       if (pending === null) return redirectToSignIn(reply, 'sso_unavailable')
       setFlowCookie(deps, reply, pending.flowToken)
@@ -92,6 +98,9 @@ export function ssoRoutes(app: App, deps: Deps): void {
     },
     async (request, reply) => {
       const provider = requireProvider(deps, request.params.sso_provider)
+      reply.header('cache-control', 'no-store')
+      // The provider returns here after a sign-out too.
+      if (!request.url.includes('?')) return reply.redirect('/sign-in')
       const callback = {
         flowToken: request.cookies[flowCookie] ?? null,
         state: request.query.state ?? null,
@@ -101,10 +110,10 @@ export function ssoRoutes(app: App, deps: Deps): void {
         authMethod: request.params.sso_provider,
         replaces: readSessionToken(request, sessionCookie),
       })
-      reply.header('cache-control', 'no-store')
       if ('error' in result) return redirectToSignIn(reply, result.error)
       setSessionCookie(reply, sessionCookie, result.session.token, result.session.expiresAt)
-      reply.clearCookie(flowCookie, flowCookieAttributes(deps))
+      reply.clearCookie(flowCookie, ssoCookieAttributes(deps))
+      forgetSignOut(deps, reply)
       return reply.redirect(result.returnTo)
     },
   )
@@ -131,7 +140,11 @@ export function ssoRoutes(app: App, deps: Deps): void {
       const provider = requireProvider(deps, request.params.sso_provider)
       const invitationTokenHash = hashToken(request.body.token)
       await requireOpenInvitation(deps.db, invitationTokenHash, deps.clock())
-      const pending = await startSignIn(deps, provider, { returnTo: '/', invitationTokenHash })
+      const pending = await startSignIn(deps, provider, {
+        returnTo: '/',
+        invitationTokenHash,
+        asks: mustAsk(request),
+      })
       if (pending === null) {
         const detail = 'The identity provider is unreachable. Try again in a minute.'
         throw new ApplicationError('sso_unavailable', detail, 60)
@@ -143,12 +156,7 @@ export function ssoRoutes(app: App, deps: Deps): void {
 }
 
 function setFlowCookie(deps: Deps, reply: FastifyReply, flowToken: string): void {
-  reply.setCookie(flowCookie, flowToken, { ...flowCookieAttributes(deps), maxAge: flowSeconds })
-}
-
-/** Lax even if the session cookie is Strict: the browser must send it when the provider redirects back. */
-function flowCookieAttributes({ config: { sessionCookie } }: Deps) {
-  return { path: '/v1/sso', httpOnly: true, secure: sessionCookie.secure, sameSite: 'lax' } as const
+  reply.setCookie(flowCookie, flowToken, { ...ssoCookieAttributes(deps), maxAge: flowSeconds })
 }
 
 function redirectToSignIn(reply: FastifyReply, error: SsoErrorCode): FastifyReply {

@@ -63,6 +63,18 @@ export const toSignInPage = z
     `Redirect to the console, or to \`/sign-in?error=<code>\` if the sign-in failed. Codes: ${ssoErrorCodes.join(', ')}`,
   )
 
+export const signedOutBody = z
+  .object({
+    authenticated: z.literal(false).describe('Always false'),
+    logout_url: z
+      .url()
+      .optional()
+      .describe(
+        'Only after SSO: the page that also ends the session at the identity provider, to open in the browser',
+      ),
+  })
+  .meta({ id: 'SignedOut', description: 'The session has ended' })
+
 export const toProvider = z
   .null()
   .describe('Redirect to the provider, or to `/sign-in?error=sso_unavailable` if the provider is unreachable')

@@ -18,9 +18,9 @@ export interface PendingSignIn {
 export async function startSignIn(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   identityProvider: IdentityProvider,
-  purpose: { returnTo: string; invitationTokenHash: Buffer | null },
+  purpose: { returnTo: string; invitationTokenHash: Buffer | null; asks: boolean },
 ): Promise<PendingSignIn | null> {
-  const authorization = await identityProvider.begin()
+  const authorization = await identityProvider.begin(purpose)
   if (authorization === null) return null
   const flowToken = randomBytes(32).toString('base64url')
   await insertFlow(db, {

@@ -32,4 +32,5 @@ export interface SsoSessionsTable {
   issuer: string
   subject: string
   sid: string | null
+  id_token: Buffer | null
 }
