@@ -91,11 +91,13 @@ const features: Readonly<Record<string, readonly string[]>> = {
     'sign-in',
     'invitations',
     'sso',
+    'metering',
     'billing',
     'deployments',
   ],
   operators: [
     'audit',
+    'metering',
     'mail',
     'catalog',
     'own-models',

@@ -28,6 +28,7 @@ const badValues: Record<string, string[]> = {
   STRIPE_PUBLISHABLE_KEY: ['sk_test_51abc', 'pk_51abc'],
   STRIPE_WEBHOOK_SECRET: ['sk_test_51abc', 'secret'],
   AUDIT_RETENTION: [...notDurations, '400', '0d'],
+  REQUEST_LOG_RETENTION: [...notDurations, '7', '0d', 'on'],
   STATISTICS_RETENTION: [...notDurations, '90', '0d'],
   ROLE: ['server', 'all,api'],
   PORT: [...notNumbers, '65536'],

@@ -9,6 +9,8 @@ export interface InferenceConfig {
   mediaDomains: ReadonlySet<string>
   /** How long the hours of statistics are kept, in milliseconds */
   statisticsRetentionMilliseconds: number
+  /** How long requests are logged, in milliseconds; null if none are */
+  requestLogMilliseconds: number | null
   inference: {
     /** Milliseconds to connect to an engine, to the first byte of its response, and between two pieces */
     timeouts: { connect: number; firstByte: number; idle: number }
@@ -55,6 +57,12 @@ export const inferenceSettings = {
   INFERENCE_ROUTING: oneOf(['prefix', 'least_busy']).default('prefix'),
   WAKE_PATIENCE: duration({ least: '0s', most: '1d', plain: 's' }).prefault('10m'),
   STATISTICS_RETENTION: duration({ least: '1d', most: '36500d' }).prefault('90d'),
+  REQUEST_LOG_RETENTION: z
+    .union(
+      [oneOf(['off']), duration({ least: '1h', most: '365d' })],
+      'must be a duration such as 30s, 5m, 8h or 7d, from 1h to 365d, or off',
+    )
+    .prefault('7d'),
   OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('http://localhost:4318').optional(),
 }
 
@@ -65,6 +73,7 @@ export function readInference(settings: z.output<z.ZodObject<typeof inferenceSet
     inferenceBodyLimit: bodyLimit,
     mediaDomains: new Set(settings.INFERENCE_MEDIA_DOMAINS),
     statisticsRetentionMilliseconds: settings.STATISTICS_RETENTION,
+    requestLogMilliseconds: settings.REQUEST_LOG_RETENTION === 'off' ? null : settings.REQUEST_LOG_RETENTION,
     inference: {
       timeouts: { connect: 5_000, firstByte, idle: 120_000 },
       limits: {

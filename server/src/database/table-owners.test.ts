@@ -33,6 +33,7 @@ const sharedReads: Readonly<Record<string, { tables: readonly string[]; why: str
       'organizations',
       'passkeys',
       'recovery_codes',
+      'request_log',
       'sessions',
       'token_usage',
       'totp_factors',
@@ -45,8 +46,8 @@ const sharedReads: Readonly<Record<string, { tables: readonly string[]; why: str
     why: 'the list of people: members, programs and whom an invitation awaits, and second factors',
   },
   metering: {
-    tables: ['deployments', 'instances', 'users'],
-    why: 'owners of usage, checks of spans against instances',
+    tables: ['deployments', 'instances', 'organizations', 'users'],
+    why: 'owners of usage, checks of spans against instances, requests of those who were erased',
   },
   operators: {
     tables: [

@@ -46,6 +46,7 @@ import { signOutRoute } from '../features/sso/sign-out-routes.ts'
 import { readDefaults } from '../features/placement/plan.ts'
 import { placementRoutes } from '../features/placement/routes.ts'
 import { weightRoutes } from '../features/weights/routes.ts'
+import { requestRoutes } from '../features/statistics/request-routes.ts'
 import { statisticsRoutes } from '../features/statistics/routes.ts'
 import type { App } from '../http/app.ts'
 import { serveConsole } from '../http/console.ts'
@@ -284,6 +285,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
   deploymentRoutes(signedIn, application)
   followRoutes(signedIn, application)
   statisticsRoutes(signedIn, application)
+  requestRoutes(signedIn, application)
   billingRoutes(signedIn, application)
   usageRoutes(signedIn, application)
   proofRoutes(signedIn, application)

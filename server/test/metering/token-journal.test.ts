@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -7,6 +7,8 @@ import { pino } from 'pino'
 import type { Price } from '../../src/base/price.ts'
 import type { Database } from '../../src/database/tables.ts'
 import { readJournalFile } from '../../src/features/metering/journal-file.ts'
+import { toRow } from '../../src/features/metering/request-log.ts'
+import type { LoggedRequest } from '../../src/features/metering/request-log.ts'
 import { TokenJournal } from '../../src/features/metering/token-journal.ts'
 import { recordTokenBatch } from '../../src/features/metering/record-tokens.ts'
 import { registerClient } from '../support/client.ts'
@@ -157,9 +159,9 @@ test('a batch that is recorded several times at once is counted once', async () 
   const id = randomUUID()
   const total = { ...serving, ...usage, ...caller, at: now, requests: 1 }
   await Promise.all([
-    recordTokenBatch(db, id, () => [total]),
-    recordTokenBatch(db, id, () => [total]),
-    recordTokenBatch(db, id, async () => [total]),
+    recordTokenBatch(db, id, () => ({ totals: [total], rows: [] })),
+    recordTokenBatch(db, id, () => ({ totals: [total], rows: [] })),
+    recordTokenBatch(db, id, async () => ({ totals: [total], rows: [] })),
   ])
   expect(await sum()).toEqual([[1, 3, 4]])
   expect(await listBatches()).toEqual([id])
@@ -181,7 +183,7 @@ test('the file of a crashed process is recorded exactly once; truncated and malf
   await journal.close()
   const [recorded, torn] = [randomUUID(), randomUUID()]
   const total = { ...serving, ...usage, ...caller, at: new Date(hour), requests: 1 }
-  await recordTokenBatch(server.application.db, recorded, () => [total])
+  await recordTokenBatch(server.application.db, recorded, () => ({ totals: [total], rows: [] }))
   await writeAbandoned(recorded, line(hour))
   const foreign = line(hour).replace(serving.deploymentId, randomUUID())
   const odd = `${line(hour, -0.5)}${line(hour, 'x')}null\n{}\n`
@@ -234,4 +236,108 @@ test('cached tokens are kept apart only in hours with a price for them', async (
     [3, 0],
     [6, 4],
   ])
+})
+
+const logged = {
+  id: '0d5c9f5e-0d7c-4f5b-8a3e-0b8f1f6f3f52',
+  ageMilliseconds: 100,
+  model: 'a "quoted"\nname\0\ud800',
+  route: '/v1/chat/completions',
+  status: 200,
+  firstTokenMilliseconds: 20.4,
+  durationMilliseconds: 99.6,
+  client: 'OpenAI/Python 2.1\tß',
+  retry: 1,
+  callerLeft: false,
+  hidesCache: false,
+}
+
+function toLogged(changes: Partial<LoggedRequest> = {}): LoggedRequest {
+  return { ...logged, ...serving, userId: caller.userId, id: randomUUID(), ...changes }
+}
+
+async function listLog() {
+  const rows = await server.application.db.selectFrom('request_log').selectAll().orderBy('id').execute()
+  await server.application.db.deleteFrom('request_log').execute()
+  return rows
+}
+
+test('a request is logged with its tokens, in the same line of the file', async () => {
+  journal = await open()
+  const request = toLogged()
+  journal.record(serving, { ...usage, cachedTokens: 2 }, caller, request)
+  const [file] = await listFiles()
+  const lines = (await readFile(join(folder, file!), 'utf8')).split('\n')
+  expect(lines).toHaveLength(2)
+  await journal.flush()
+  const { organizationId, deploymentId } = serving
+  expect(await listLog()).toEqual([
+    {
+      id: request.id,
+      at: new Date(now.getTime() - 100),
+      organization_id: organizationId,
+      user_id: caller.userId,
+      deployment_id: deploymentId,
+      model: 'a "quoted"?name?\ufffd',
+      route: '/v1/chat/completions',
+      status: 200,
+      input_tokens: 3,
+      cached_tokens: 2,
+      output_tokens: 4,
+      first_token_ms: 20,
+      duration_ms: 100,
+      client: 'OpenAI/Python 2.1?ß',
+      retry: 1,
+      caller_left: false,
+    },
+  ])
+  expect(await sum()).toEqual([[1, 3, 4]])
+})
+
+test('rows of the log are recorded exactly once, whichever line a process dies at', async () => {
+  const requests = Array.from({ length: 4 }, (_, index) => toLogged({ retry: index }))
+  for (let lines = 0; lines <= requests.length; lines += 1) {
+    const dying = await open(createFlakyDatabase(() => true))
+    for (const [index, request] of requests.slice(0, lines).entries()) {
+      if (index % 2 === 0) dying.record(serving, usage, caller, request)
+      else dying.log(request)
+      dying.write()
+    }
+    await dying.close()
+    journal = await open()
+    await expect.poll(listFiles).toEqual([])
+    await journal.close()
+    journal = null
+    const ids = requests.slice(0, lines).map(({ id }) => id)
+    expect((await listLog()).map(({ id }) => id)).toEqual(ids.toSorted())
+    const counted = Math.ceil(lines / 2)
+    expect(await sum()).toEqual(counted === 0 ? [] : [[counted, 3 * counted, 4 * counted]])
+    await server.application.db.deleteFrom('token_usage').execute()
+  }
+})
+
+test('rows that wait long for the database are read from their files again', async () => {
+  let isDown = true
+  journal = await open(createFlakyDatabase(() => isDown))
+  const requests = Array.from({ length: 50 }, () => toLogged())
+  for (const request of requests) {
+    journal.log(request)
+    await journal.flush()
+  }
+  isDown = false
+  await journal.flush()
+  expect((await listLog()).map(({ id }) => id)).toEqual(requests.map(({ id }) => id).toSorted())
+})
+
+test('malformed rows, and rows of unknown deployments and users, are skipped', async () => {
+  journal = await open()
+  await journal.close()
+  const row = JSON.parse(toRow(toLogged(), null, now.getTime())) as unknown[]
+  const bad = [[], row.slice(1), ['x', ...row.slice(1)], row.with(7, 1e9), row.with(7, 'x'), row.with(15, 1)]
+  const foreign = [row.with(4, randomUUID()), row.with(3, 1e9), row.with(2, 1e9)]
+  const text = [...bad, ...foreign, row].map((each) => `${JSON.stringify([each])}\n`).join('')
+  await writeAbandoned(randomUUID(), text)
+  journal = await open()
+  await expect.poll(listFiles).toEqual([])
+  expect((await listLog()).map(({ id }) => id)).toEqual([row[0]])
 })

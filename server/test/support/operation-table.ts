@@ -115,6 +115,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /v1/billing/account                                    401        403     403     200    200          200       -
   GET    /v1/billing/usage-summary                              401        200     200     200    200          200       -
   GET    /v1/billing/usage                                      401        200     200     200    200          200       -
+  GET    /v1/requests                                           401        200     200     200    200          200       -
   GET    /v1/billing/usage/proof                                401        403     403     200    200          200       -
   GET    /v1/billing/anomalies                                  401        403     403     200    200          200       -
   GET    /v1/billing/subscription                               401        403     403     200    200          200       -
@@ -160,6 +161,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /api/v1/model-deployments/{deployment_id}/logs         401        200     200     200    200          404       -
   GET    /api/v1/model-deployments/{deployment_id}/usage        401        200     200     200    200          404       -
   GET    /api/v1/model-deployments/{deployment_id}/statistics   401        200     200     200    200          404       -
+  GET    /api/v1/model-deployments/{deployment_id}/requests     401        200     200     200    200          404       -
   GET    /v1/models                                             401        200     200     200    200          200       -
   GET    /v1/models/{model}                                     401        200     200     200    200          404       -
   POST   /v1/chat/completions                                   401        200     200     200    200          404       -
@@ -506,6 +508,7 @@ const requests: Record<string, MakeRequest> = {
   'GET /api/v1/model-deployments/{deployment_id}/logs': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/usage': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/statistics': deployment,
+  'GET /api/v1/model-deployments/{deployment_id}/requests': deployment,
   'POST /v1/chat/completions': (caller) => ({
     body: { model: findDeployment(caller), messages: [{ role: 'user', content: 'Hello' }] },
   }),

@@ -37,7 +37,8 @@ const inferenceErrors = [
   'upstream_timeout',
 ] as const
 
-type Deps = Omit<CallDeps, 'onFinished' | 'sendAgain' | 'toPublicError'> & Pick<Services, 'config' | 'log'>
+type Deps = Omit<CallDeps, 'logsRequests' | 'onFinished' | 'sendAgain' | 'toPublicError'> &
+  Pick<Services, 'config' | 'log'>
 
 /** The routes of the inference protocols, in a separate scope: bodies stay raw and errors differ. */
 export function inferenceRoutes(app: App, deps: Deps): void {
@@ -64,6 +65,7 @@ export function inferenceRoutes(app: App, deps: Deps): void {
   }
   const callDeps: CallDeps = {
     ...deps,
+    logsRequests: deps.config.requestLogMilliseconds !== null,
     onFinished,
     toPublicError,
     sendAgain: (request, error) => sendAgain(callDeps, request, error),

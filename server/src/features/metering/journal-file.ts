@@ -1,6 +1,7 @@
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { readFile, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isRow } from './request-log.ts'
 import type { TokenTotal, TokenUsage } from './token-usage.ts'
 
 /** The token usage of one request. */
@@ -32,12 +33,20 @@ export function toLineHead(entry: Omit<TokenEntry, keyof TokenUsage | 'processin
   return `${JSON.stringify([deploymentId, organizationId, userId, modelName, at.getTime()]).slice(0, -1)},`
 }
 
+/** An entry's line. With the row of the request log, so that a crash loses both or none. */
 export function toLine(
   head: string,
   { inputTokens, outputTokens, cachedTokens = 0 }: TokenUsage,
   processingMilliseconds: number,
+  row: string | null,
 ): string {
-  return `${head}${inputTokens},${outputTokens},${cachedTokens},${processingMilliseconds}]\n`
+  const end = row === null ? '' : `,${row}`
+  return `${head}${inputTokens},${outputTokens},${cachedTokens},${processingMilliseconds}${end}]\n`
+}
+
+/** The line of a request that has no tokens. */
+export function toRowLine(row: string): string {
+  return `[${row}]\n`
 }
 
 /** The batch ids of the files in a folder. */
@@ -45,10 +54,21 @@ export async function listJournalFiles(directory: string): Promise<string[]> {
   return (await readdir(directory)).flatMap((file) => name.exec(file)?.[1] ?? [])
 }
 
-/** The totals of a file. A truncated last line and malformed lines are skipped. */
-export async function readJournalFile(directory: string, id: string): Promise<TokenTotal[]> {
+/** The content of a file. */
+export interface JournalContent {
+  totals: TokenTotal[]
+  /** Rows for `insertRequests` */
+  rows: string[]
+}
+
+/** Reads a file. A truncated last line and malformed lines are skipped. */
+export async function readJournalFile(directory: string, id: string): Promise<JournalContent> {
   const text = await readFile(join(directory, `${id}.jsonl`), 'utf8')
-  return sumEntries(text.split('\n').slice(0, -1).flatMap(parseLine))
+  const lines = text.split('\n').slice(0, -1).map(parseLine)
+  return {
+    totals: sumEntries(lines.flatMap(({ entry }) => entry ?? [])),
+    rows: lines.flatMap(({ row }) => row ?? []),
+  }
 }
 
 export async function removeJournalFile(directory: string, id: string): Promise<void> {
@@ -57,26 +77,27 @@ export async function removeJournalFile(directory: string, id: string): Promise<
   })
 }
 
-function parseLine(line: string): TokenEntry[] {
+function parseLine(line: string): { entry?: TokenEntry; row?: string } {
   try {
-    const [deploymentId, organizationId, userId, modelName, at, ...counted] = JSON.parse(line)
-    const [inputTokens, outputTokens, cachedTokens, processingMilliseconds] = counted
-    const counts = [
-      organizationId,
-      userId,
-      at,
-      inputTokens,
-      outputTokens,
-      cachedTokens,
-      processingMilliseconds,
-    ]
-    if (!counts.every(Number.isSafeInteger) || typeof modelName !== 'string') return []
-    if (!/^[0-9a-f-]{36}$/.test(deploymentId)) return []
-    const usage = { inputTokens, outputTokens, cachedTokens, processingMilliseconds }
-    return [{ deploymentId, organizationId, userId, modelName, at: new Date(at), ...usage }]
+    const parsed = JSON.parse(line) as unknown[]
+    const row = parsed.length === 1 ? parsed[0] : parsed[9]
+    const entry = parseEntry(parsed)
+    return { ...(entry && { entry }), ...(isRow(row) && { row: JSON.stringify(row) }) }
   } catch {
-    return []
+    return {}
   }
+}
+
+type EntryFields = [string, number, number, string, number, number, number, number, number]
+
+function parseEntry(parsed: readonly unknown[]): TokenEntry | null {
+  const [deploymentId, organizationId, userId, modelName, at, ...counted] = parsed as EntryFields
+  const [inputTokens, outputTokens, cachedTokens, processingMilliseconds] = counted
+  const counts = [organizationId, userId, at, inputTokens, outputTokens, cachedTokens, processingMilliseconds]
+  if (!counts.every(Number.isSafeInteger) || typeof modelName !== 'string') return null
+  if (!/^[0-9a-f-]{36}$/.test(deploymentId)) return null
+  const usage = { inputTokens, outputTokens, cachedTokens, processingMilliseconds }
+  return { deploymentId, organizationId, userId, modelName, at: new Date(at), ...usage }
 }
 
 /** What a total starts with. */

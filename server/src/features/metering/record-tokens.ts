@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import { deleteOlder } from '../../database/delete-older.ts'
 import type { Database } from '../../database/tables.ts'
+import type { JournalContent } from './journal-file.ts'
+import { insertRequests } from './request-log.ts'
 import type { TokenTotal } from './token-usage.ts'
 
 /**
@@ -55,7 +57,7 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
 export async function recordTokenBatch(
   db: Database,
   id: string,
-  read: () => readonly TokenTotal[] | Promise<readonly TokenTotal[]>,
+  read: () => JournalContent | Promise<JournalContent>,
 ): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     const { numInsertedOrUpdatedRows: inserted } = await transaction
@@ -63,7 +65,10 @@ export async function recordTokenBatch(
       .values({ id })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirstOrThrow()
-    if (inserted === 1n) await recordTokens(transaction, await read())
+    if (inserted !== 1n) return
+    const { totals, rows } = await read()
+    await recordTokens(transaction, totals)
+    await insertRequests(transaction, rows)
   })
 }
 

@@ -6,6 +6,7 @@ declare module '../../database/tables.ts' {
   interface Tables {
     token_usage: TokenUsageTable
     token_batches: TokenBatchesTable
+    request_log: RequestLogTable
     usage_cursors: UsageCursorsTable
     settlement_clock: SettlementClockTable
     instance_spans: InstanceSpansTable
@@ -32,6 +33,25 @@ export interface TokenUsageTable {
 export interface TokenBatchesTable {
   id: string
   recorded_at: DefaultedTimestamp
+}
+
+export interface RequestLogTable {
+  id: string
+  at: Date
+  organization_id: number
+  user_id: number
+  deployment_id: string | null
+  model: string
+  route: string
+  status: number
+  input_tokens: number | null
+  cached_tokens: number | null
+  output_tokens: number | null
+  first_token_ms: number | null
+  duration_ms: number
+  client: string | null
+  retry: number
+  caller_left: boolean
 }
 
 export interface UsageCursorsTable {

@@ -12,12 +12,15 @@ import {
   removeJournalFile,
   toLine,
   toLineHead,
+  toRowLine,
 } from './journal-file.ts'
-import type { JournalFile } from './journal-file.ts'
+import type { JournalContent, JournalFile } from './journal-file.ts'
 import { createJournalFolder, takeAbandonedFolders } from './journal-folder.ts'
 import type { JournalFolder } from './journal-folder.ts'
 import { hasOwnPrice } from './prices.ts'
 import { deleteTokenBatch, recordTokenBatch } from './record-tokens.ts'
+import { toRow } from './request-log.ts'
+import type { LoggedRequest } from './request-log.ts'
 import type { CallerTime, TokenTotal, TokenUsage } from './token-usage.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'prices'> & { log: Logger }
@@ -25,6 +28,8 @@ type Deps = Pick<Services, 'db' | 'clock' | 'prices'> & { log: Logger }
 interface Batch {
   id: string
   totals: TokenTotal[]
+  /** Rows of the request log; null if only the file has them */
+  rows: string[] | null
   /** The totals of the current second, by deployment, caller and model */
   second: { at: number; totals: Map<string, TokenTotal & { head: string }> }
   /** null when the file could not be created: the batch is only in memory */
@@ -35,13 +40,15 @@ interface Batch {
 
 const secondMilliseconds = 1000
 const flushMilliseconds = 1_000
+/** Batches whose rows stay in memory while the database is unreachable */
+const rowsInMemory = 30
 /** Flushes between two looks for the files of crashed processes */
 const adoptionTicks = 10
 
 /**
- * Counts tokens in memory and in a write-ahead file in `DATA_DIR/token-journal`. Every second it rotates the
- * file, records its totals under the batch id, and deletes it. Any process adopts the files of one that is
- * gone, whose lock tells; the batch id prevents double counting.
+ * Counts tokens and logs requests, in memory and in a write-ahead file in `DATA_DIR/token-journal`. Every
+ * second it rotates the file, records it under the batch id, and deletes it. Any process adopts the files of
+ * one that is gone, whose lock tells; the batch id prevents double counting.
  */
 export class TokenJournal {
   readonly #deps: Deps
@@ -57,8 +64,10 @@ export class TokenJournal {
     this.#parent = parent
     this.#folder = folder
     this.#closed = new BatchQueue({
-      write: ({ id, totals }) =>
-        recordTokenBatch(deps.db, id, () => totals.map((each) => this.#toBilled(each))),
+      write: ({ id, totals, rows }) =>
+        recordTokenBatch(deps.db, id, async () =>
+          this.#toBilled({ totals, rows: rows ?? (await readJournalFile(folder.path, id)).rows }),
+        ),
       async afterwards({ id, file }) {
         file?.remove()
         await deleteTokenBatch(deps.db, id)
@@ -77,7 +86,10 @@ export class TokenJournal {
     return new TokenJournal(deps, parent, await createJournalFolder(parent))
   }
 
-  /** Counts a request. After the next `write`, in the same turn of the event loop, it survives a crash. */
+  /**
+   * Counts a request, and logs it unless `request` is null. After the next `write`, in the same turn of the
+   * event loop, it survives a crash.
+   */
   record(
     {
       deploymentId,
@@ -86,6 +98,7 @@ export class TokenJournal {
     }: Pick<TokenTotal, 'deploymentId' | 'organizationId' | 'modelName'>,
     usage: TokenUsage,
     { userId, processingMilliseconds }: CallerTime,
+    request: LoggedRequest | null = null,
   ): void {
     const now = this.#deps.clock().getTime()
     const at = now - (now % secondMilliseconds)
@@ -100,13 +113,27 @@ export class TokenJournal {
       totals.set(key, total)
       batch.totals.push(total)
     }
-    if (batch.lines === '') setImmediate(() => this.write())
-    batch.lines += toLine(total.head, usage, processingMilliseconds)
+    const row = request === null ? null : toRow(request, usage, now)
+    if (row !== null) batch.rows!.push(row)
+    this.#append(batch, toLine(total.head, usage, processingMilliseconds, row))
     total.requests += 1
     total.inputTokens += usage.inputTokens
     total.outputTokens += usage.outputTokens
     total.cachedTokens = (total.cachedTokens ?? 0) + (usage.cachedTokens ?? 0)
     total.processingMilliseconds += processingMilliseconds
+  }
+
+  /** Logs a request without tokens. */
+  log(request: LoggedRequest): void {
+    const batch = this.#openBatch()
+    const row = toRow(request, null, this.#deps.clock().getTime())
+    batch.rows!.push(row)
+    this.#append(batch, toRowLine(row))
+  }
+
+  #append(batch: Batch, line: string): void {
+    if (batch.lines === '') setImmediate(() => this.write())
+    batch.lines += line
   }
 
   /** Writes buffered lines to the journal file synchronously. */
@@ -143,7 +170,7 @@ export class TokenJournal {
       this.#deps.log.error({ err: error }, 'the token journal can’t be written')
     }
     const second = { at: 0, totals: new Map() }
-    this.#open = { id, totals: [], second, file, lines: '' }
+    this.#open = { id, totals: [], rows: [], second, file, lines: '' }
     return this.#open
   }
 
@@ -157,6 +184,8 @@ export class TokenJournal {
     }
     this.#closed.add(this.#open)
     this.#open = null
+    const old = this.#closed.batches.at(-rowsInMemory - 1)
+    if (old !== undefined) old.rows = old.file === null ? [] : null
   }
 
   async #adoptAbandoned(): Promise<void> {
@@ -172,9 +201,7 @@ export class TokenJournal {
   async #adopt(path: string): Promise<void> {
     const { db, log } = this.#deps
     for (const id of await listJournalFiles(path)) {
-      await recordTokenBatch(db, id, async () =>
-        (await readJournalFile(path, id)).map((each) => this.#toBilled(each)),
-      )
+      await recordTokenBatch(db, id, async () => this.#toBilled(await readJournalFile(path, id)))
       await removeJournalFile(path, id)
       await deleteTokenBatch(db, id)
       log.info({ batch: id }, 'recorded the abandoned token journal of another process')
@@ -182,10 +209,9 @@ export class TokenJournal {
   }
 
   /** Cached tokens without a separate price are input like all other. */
-  #toBilled(total: TokenTotal): TokenTotal {
-    const dimensions = { model_name: total.modelName }
-    const hour = floorHour(total.at)
-    const isPriced = hasOwnPrice(this.#deps.prices, 'inference_cached_tokens', dimensions, hour)
-    return isPriced ? total : { ...total, cachedTokens: 0 }
+  #toBilled({ totals, rows }: JournalContent): JournalContent {
+    const isPriced = ({ modelName, at }: TokenTotal) =>
+      hasOwnPrice(this.#deps.prices, 'inference_cached_tokens', { model_name: modelName }, floorHour(at))
+    return { totals: totals.map((each) => (isPriced(each) ? each : { ...each, cachedTokens: 0 })), rows }
   }
 }

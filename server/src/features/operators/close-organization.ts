@@ -3,6 +3,7 @@ import type { Services } from '../../services.ts'
 import type { Actor } from '../../base/viewer.ts'
 import { closeAccount } from '../billing/processor/close-account.ts'
 import { terminateDeployments } from '../deployments/changes/member-deployments.ts'
+import { eraseRequests } from '../metering/request-log.ts'
 import { cancelOpenInvitations } from '../invitations/cancel-open-invitations.ts'
 import { closeOrganization } from '../organizations/close-organization.ts'
 import { findOrganizationStatus } from '../organizations/status.ts'
@@ -28,5 +29,6 @@ export async function closeOrganizationForGood(
     await cancelOpenInvitations(transaction, organizationId, at)
     await closeAccount(transaction, organizationId, at)
     await closeOrganization(transaction, operator, organizationId, at)
+    await eraseRequests(transaction, { organizationId })
   })
 }

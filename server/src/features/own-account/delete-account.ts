@@ -9,6 +9,7 @@ import { closeAccount } from '../billing/processor/close-account.ts'
 import { terminateDeployments } from '../deployments/changes/member-deployments.ts'
 import { cancelInvitationsOf } from '../invitations/cancel-invitations-of.ts'
 import { cancelOpenInvitations } from '../invitations/cancel-open-invitations.ts'
+import { eraseRequests } from '../metering/request-log.ts'
 import { closeOrganization } from '../organizations/close-organization.ts'
 import {
   assertOtherSuperAdmin,
@@ -44,6 +45,7 @@ export async function deleteAccount(deps: Deps, viewer: Viewer, password: string
     await deleteSessions(transaction, userId)
     await deleteLinks(transaction, userId)
     await eraseAccount(transaction, userId, at)
+    await eraseRequests(transaction, { userId })
     await recordAction(transaction, viewer, 'user.deleted', {
       target: { type: 'user', id: userId, name: email },
     })
@@ -78,6 +80,7 @@ async function leaveForever(
     await cancelOpenInvitations(transaction, organizationId, at)
     await closeAccount(transaction, organizationId, at)
     await closeOrganization(transaction, viewer, organizationId, at)
+    await eraseRequests(transaction, { organizationId })
   }
   await recordAction(transaction, viewer, 'member.left', {
     organizationId,

@@ -4,7 +4,7 @@ import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 
-/** Everything that Berth stores about the viewer, except secrets. It does not store inference requests. */
+/** Everything that Berth stores about the viewer, except secrets. It stores no content of requests. */
 export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, viewer: Viewer) {
   const { userId, email, requiresEmailVerification } = viewer
   await recordAction(db, viewer, 'user.data_exported', { target: { type: 'user', id: userId, name: email } })
@@ -17,6 +17,7 @@ export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, 
     second_factors: await listSecondFactors(db, userId),
     deployments: await listDeployments(db, userId),
     usage: await listUsage(db, userId),
+    requests: await listRequests(db, userId),
     // Another person than the invitee may have registered the address.
     invitations: requiresEmailVerification ? [] : await listInvitations(db, userId),
     actions: await listActions(db, userId),
@@ -109,6 +110,20 @@ function listUsage(db: Database, userId: number) {
     .where('user_id', '=', userId)
     .orderBy('hour')
     .orderBy('deployment_id')
+    .execute()
+}
+
+const mostRequests = 100_000
+
+function listRequests(db: Database, userId: number) {
+  return db
+    .selectFrom('request_log')
+    .select(['id', 'at', 'organization_id', 'deployment_id', 'model', 'route', 'status'])
+    .select(['input_tokens', 'cached_tokens', 'output_tokens', 'first_token_ms', 'duration_ms'])
+    .select(['client', 'retry', 'caller_left'])
+    .where('user_id', '=', userId)
+    .orderBy('at', 'desc')
+    .limit(mostRequests)
     .execute()
 }
 

@@ -58,6 +58,7 @@ export const exportBody = z
     usage: rows.describe(
       'Your requests and tokens by deployment and hour, also of deployments that others share',
     ),
+    requests: rows.describe('Your last 100,000 requests to models, newest first, without their content'),
     invitations: rows.describe('Invitations to you'),
     actions: rows.describe('What you did, from the audit log'),
   })

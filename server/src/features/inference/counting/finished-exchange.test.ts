@@ -8,7 +8,7 @@ const exchange = {
   userId: 7,
   modelName: 'a "quoted"\nname',
   streams: true,
-  isRetry: false,
+  retry: 0,
   deploymentId: '01a21c5f-a1db-77c9-a50f-ea1655dcc3cb',
   status: 200,
   brokenBy: null,

@@ -15,8 +15,8 @@ export interface FinishedExchange {
   readonly userId: number
   readonly modelName: string
   readonly streams: boolean
-  /** A client library sent the request again */
-  readonly isRetry: boolean
+  /** Earlier attempts of the client library */
+  readonly retry: number
   /** null when the request was not sent to any deployment */
   readonly deploymentId: string | null
   /** Status that the caller received, or 499 if the caller left before */
@@ -40,7 +40,7 @@ interface EndedExchange {
   readonly arrival: Arrival
   readonly engine: { readonly target: EngineTarget; readonly sentAt: number } | null
   readonly relay: ResponseRelay | null
-  readonly isRetry: boolean
+  readonly retry: number
   readonly brokenBy: BrokenBy | null
   readonly usage: TokenUsage | null
   readonly startedAt: number
@@ -60,7 +60,7 @@ export function describeExchange(exchange: EndedExchange): FinishedExchange {
     userId: caller.request.viewer.userId,
     modelName: targets[0]!.modelName,
     streams: request.streams,
-    isRetry: exchange.isRetry,
+    retry: exchange.retry,
     deploymentId: engine === null ? null : engine.target.deploymentId,
     status: raw.headersSent ? raw.statusCode : 499,
     brokenBy,
@@ -89,7 +89,7 @@ export function recordStatistics(statistics: StatisticsRecorder, exchange: Finis
     waitedMilliseconds: exchange.waitedMilliseconds,
     status: exchange.brokenBy === 'engine' && exchange.status < 500 ? 502 : exchange.status,
     callerLeft: exchange.brokenBy === 'caller',
-    isRetry: exchange.isRetry,
+    isRetry: exchange.retry > 0,
     firstByteMilliseconds: firstByteAt > 0 ? firstByteAt - receivedAt : null,
     durationMilliseconds: exchange.endedAt - receivedAt,
     inputTokens: usage?.inputTokens ?? 0,

@@ -63,7 +63,7 @@ class EdgeMeter implements BodyMeter {
 }
 
 /** Colleagues of the owner share the cached prompts, and must not learn what the others asked. */
-function hidesCache({ target, arrival }: RelayOwner): boolean {
+export function hidesCache({ target, arrival }: Pick<RelayOwner, 'target' | 'arrival'>): boolean {
   if (target.sharedWith === null || target.cacheScope === 'member') return false
   return arrival.caller.request.viewer.userId !== target.ownerId
 }

@@ -4,6 +4,7 @@ import { chooseWay, findHonoring, refuseFields, requireModelType } from '../arri
 import type { ServedRoute } from '../arrival/choose-way.ts'
 import { fitRequest } from '../arrival/request-body.ts'
 import type { InferenceRequest } from '../arrival/request-body.ts'
+import { describeRefused } from '../counting/log-request.ts'
 import { modelNotFound } from '../targets/find-targets.ts'
 import { loadTargets, recallTargets } from '../targets/targets.ts'
 import type { EngineTarget, TargetDeps } from '../targets/targets.ts'
@@ -31,6 +32,9 @@ export function startCall(deps: CallDeps, route: ServedRoute, caller: Caller, bo
   else start(read)
 }
 
+/** The status of a request whose caller left before a response */
+const callerLeft = 499
+
 /** A call whose body was read, until its exchange starts. */
 class Call implements HeldCallSteps {
   readonly #deps: CallDeps
@@ -38,6 +42,8 @@ class Call implements HeldCallSteps {
   readonly #request: InferenceRequest
   readonly #receivedAt: number
   #caller: Caller
+  /** The exchange logs the request, or a refusal was logged. */
+  #isLogged = false
 
   constructor(
     deps: CallDeps,
@@ -53,9 +59,19 @@ class Call implements HeldCallSteps {
 
   begin(): void {
     const cached = this.#recallTargets()
-    if (cached !== undefined) return this.start(cached)
+    if (cached !== undefined) return this.#startCached(cached)
     const { protocol } = this.#route
+    this.#caller.reply.raw.once('close', () => this.#logRefused(callerLeft))
     new HeldCall(this.#deps, this.#caller, { protocol, request: this.#request }, this).proceed()
+  }
+
+  #startCached(targets: readonly EngineTarget[]): void {
+    try {
+      this.start(targets)
+    } catch (error) {
+      this.#logRefused(this.#deps.toPublicError(error).status)
+      throw error
+    }
   }
 
   #recallTargets(): readonly EngineTarget[] | undefined {
@@ -92,12 +108,24 @@ class Call implements HeldCallSteps {
       targets,
       receivedAt: this.#receivedAt,
     })
+    this.#isLogged = true
     exchange.start()
     closeWithResponse(exchange, caller)
   }
 
   fail(error: unknown): void {
+    this.#logRefused(this.#deps.toPublicError(error).status)
     void this.#caller.reply.send(error)
+  }
+
+  /** Logs once that the request reached no deployment. */
+  #logRefused(status: number): void {
+    if (this.#isLogged || !this.#deps.logsRequests) return
+    this.#isLogged = true
+    const { path: route } = this.#route.protocol
+    const { model } = this.#request
+    const receivedAt = this.#receivedAt
+    this.#deps.tokens.log(describeRefused(this.#caller, { model, route, status, receivedAt }))
   }
 }
 

@@ -4,14 +4,17 @@ import type { ApplicationError } from '../../../base/errors.ts'
 import type { FlowControl } from '../../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
+import type { LoggedRequest } from '../../metering/request-log.ts'
 import type { TokenJournal } from '../../metering/token-journal.ts'
 import type { Arrival, Caller } from '../arrival/caller.ts'
 import { describeExchange } from '../counting/finished-exchange.ts'
+import { readLoggedHead } from '../counting/log-request.ts'
+import type { LoggedHead } from '../counting/log-request.ts'
 import type { BrokenBy, FinishedExchange } from '../counting/finished-exchange.ts'
 import type { RequestSpan } from '../counting/traces.ts'
 import type { Edit } from '../protocols/body-edits.ts'
 import type { ErrorFacts } from '../protocols/protocol.ts'
-import { openRelay } from '../relay/buffered-relay.ts'
+import { hidesCache, openRelay } from '../relay/buffered-relay.ts'
 import type { RelayOwner, ResponseRelay } from '../relay/response-relay.ts'
 import { openStreamMeter } from '../relay/stream-meter.ts'
 import { modelLost, toGatewayError } from '../targets/gateway-errors.ts'
@@ -26,7 +29,9 @@ import type { UnansweredRequest } from './send-again.ts'
 
 export interface ExchangeDeps extends EngineRequestDeps {
   inference: Omit<Inference, 'targets' | 'waking' | 'slices' | 'statistics' | 'inFlight' | 'close'>
-  tokens: Pick<TokenJournal, 'record' | 'write'>
+  tokens: Pick<TokenJournal, 'record' | 'log' | 'write'>
+  /** False if the installation keeps no log of requests */
+  logsRequests: boolean
   /** Resumes the request at an engine that this process doesn't know, or ends it with the error. */
   sendAgain(request: UnansweredRequest, error: unknown): void
   /** The caller's text for an error */
@@ -76,7 +81,7 @@ export class Exchange
   targets: readonly EngineTarget[]
   openIndex = -1
   readonly userId: number
-  readonly #isRetry: boolean
+  readonly #head: LoggedHead
   /** About four bytes of text are a token; others, such as images, are never longer than the context. */
   readonly promptTokens: number
   /** undefined until the request has a choice of targets */
@@ -96,6 +101,8 @@ export class Exchange
   #startedAt = 0
   #admittedAt = 0
   #firstByteAt = 0
+  /** Of the engine's response */
+  #status = 0
   #endedAt = 0
 
   constructor(deps: ExchangeDeps, arrival: Arrival) {
@@ -106,7 +113,7 @@ export class Exchange
     this.#arrival = arrival
     this.targets = targets
     this.userId = caller.request.viewer.userId
-    this.#isRetry = isRetry(caller.request.headers['x-stainless-retry-count'])
+    this.#head = readLoggedHead(caller.request.headers)
     caller.request.hasOwnAccessLog = true
   }
 
@@ -241,6 +248,7 @@ export class Exchange
   onResponse(head: ResponseHead): Buffer | null {
     this.#move('sent', 'body')
     this.#firstByteAt = performance.now()
+    this.#status = head.status
     const { countedAt } = this.#arrival.protocol
     // An engine that counts prompts may have to count this one until its response starts.
     if (countedAt === null || this.target.counts.afterAbort !== 'tokenize') this.#releaseBody()
@@ -369,10 +377,35 @@ export class Exchange
     const counted = usage ?? { inputTokens: 0, outputTokens: 0 }
     this.#usage = counted
     const endedAt = this.#endedAt > 0 ? this.#endedAt : performance.now()
-    this.#deps.tokens.record(target, counted, {
+    const processingMilliseconds = Math.max(0, Math.round(endedAt - this.#admittedAt))
+    const { logsRequests, tokens } = this.#deps
+    const logged = logsRequests ? this.#toLogged(endedAt) : null
+    tokens.record(target, counted, { userId: this.userId, processingMilliseconds }, logged)
+  }
+
+  /** The entry of the request log. Written with the tokens, before the response ends, or else at the end. */
+  #toLogged(endedAt: number): LoggedRequest {
+    const { caller, protocol, request, receivedAt } = this.#arrival
+    const { raw } = caller.reply
+    const target = this.#engine === null ? this.targets[0]! : this.#engine.target
+    const unsent = this.#endedAt > 0 ? 499 : this.#status
+    return {
+      id: caller.request.id,
+      ageMilliseconds: performance.now() - receivedAt,
+      organizationId: target.organizationId,
       userId: this.userId,
-      processingMilliseconds: Math.max(0, Math.round(endedAt - this.#admittedAt)),
-    })
+      deploymentId: target.deploymentId,
+      model: target.modelName,
+      route: protocol.path,
+      status: raw.headersSent ? raw.statusCode : unsent,
+      firstTokenMilliseconds:
+        request.streams && this.#firstByteAt > 0 ? this.#firstByteAt - receivedAt : null,
+      durationMilliseconds: endedAt - receivedAt,
+      client: this.#head.client,
+      retry: this.#head.retry,
+      callerLeft: this.#brokenBy === 'caller',
+      hidesCache: hidesCache({ target, arrival: this.#arrival }),
+    }
   }
 
   /** Records the usage once the caller and the engine have ended. Asks an engine that has sent no count. */
@@ -404,7 +437,7 @@ export class Exchange
       arrival: this.#arrival,
       engine,
       relay: this.#relay,
-      isRetry: this.#isRetry,
+      retry: this.#head.retry,
       brokenBy: this.#brokenBy,
       usage,
       startedAt: this.#startedAt,
@@ -413,13 +446,9 @@ export class Exchange
       endedAt: this.#endedAt,
     })
     this.#span?.end(finished)
+    if (usage === null && this.#deps.logsRequests) this.#deps.tokens.log(this.#toLogged(this.#endedAt))
     this.#deps.onFinished(finished)
   }
-}
-
-/** OpenAI's and Anthropic's libraries count their attempts from 0. */
-function isRetry(count: string | string[] | undefined): boolean {
-  return count !== undefined && count !== '0'
 }
 
 const noRefusals: ReadonlySet<string> = new Set()
