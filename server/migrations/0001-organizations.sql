@@ -25,6 +25,23 @@ CREATE TABLE memberships (
 );
 CREATE INDEX memberships_organization_idx ON memberships (organization_id, joined_at);
 
+CREATE TABLE organization_domains (
+  domain          text PRIMARY KEY CHECK (domain = lower(domain)),
+  organization_id bigint NOT NULL REFERENCES organizations (id),
+  role            text CHECK (role IN ('viewer', 'member', 'admin'))
+);
+CREATE INDEX organization_domains_organization_idx ON organization_domains (organization_id);
+COMMENT ON TABLE organization_domains IS 'The organizations that people with a proven address of a domain may join';
+COMMENT ON COLUMN organization_domains.role IS 'Of those who join; null for a domain of ORGANIZATION_DOMAINS, which has the role and lets nobody join without it';
+
+CREATE TABLE domain_exclusions (
+  organization_id bigint NOT NULL REFERENCES organizations (id),
+  email_hash      bytea NOT NULL,
+  PRIMARY KEY (organization_id, email_hash)
+);
+COMMENT ON TABLE domain_exclusions IS 'Whom an admin removed from an organization: their address alone doesn''t bring them back';
+COMMENT ON COLUMN domain_exclusions.email_hash IS 'SHA-256 of the lowercase address';
+
 -- Server processes cache sessions. The triggers on sessions, users, memberships and organizations invalidate
 -- these caches through the channel session_revoked, or through viewer_renamed if nobody has other rights. The
 -- payload is a user id; an empty payload of session_revoked invalidates every session.

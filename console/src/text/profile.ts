@@ -28,6 +28,10 @@ export const profile = {
   invitationsDescriptionFile: 'To accept an invitation, open the link that its sender gives you.',
   noInvitations: 'No pending invitations.',
   invitedAs: (role: string, until: string) => `As ${role}. Valid until ${until}.`,
+  domainOffer: (domain: string, role: string) =>
+    `People with an address of ${domain} may join as ${role}. You keep your own organization.`,
+  join: 'Join',
+  joinOrganization: (organization: string) => `Join ${organization}`,
   decline: 'Decline',
   declineFrom: (organization: string) => `Decline the invitation to ${organization}`,
   declineTitle: 'Decline the invitation?',

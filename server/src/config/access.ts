@@ -8,9 +8,19 @@ export type RegistrationPolicy =
   | { mode: 'open' | 'invited'; domains: [] }
   | { mode: 'domains'; domains: string[] }
 
+/** People with a proven address of the domain join the organization in place of one of their own. */
+export interface OrganizationDomain {
+  /** Lowercase */
+  domain: string
+  /** The name of the organization, which the first of them creates */
+  organization: string
+  role: 'viewer' | 'member' | 'admin'
+}
+
 /** The access to the server: registration, passwords and the age of the audit log. */
 export interface AccessConfig {
   registration: RegistrationPolicy
+  organizationDomains: readonly OrganizationDomain[]
   /** true if accounts must verify their email before they deploy or invite; never without a mail server */
   requiresEmailVerification: boolean
   /** No setting changes it; most tests hash cheaply. */
@@ -21,7 +31,8 @@ export interface AccessConfig {
   auditRetentionMilliseconds: number
 }
 
-const domain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/
+/** A DNS name with at least one dot, lowercase */
+export const domainName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/
 
 const registration = z
   .string()
@@ -31,12 +42,31 @@ const registration = z
     if (text === 'open' || text === 'invited') return { mode: text, domains: [] }
     const [, list = ''] = /^domains:(.*)$/.exec(text) ?? []
     const domains = commaList.parse(list)
-    if (domains.length > 0 && domains.every((name) => domain.test(name))) return { mode: 'domains', domains }
+    if (domains.length > 0 && domains.every((name) => domainName.test(name)))
+      return { mode: 'domains', domains }
     context.addIssue('must be open, invited, or domains such as domains:example.com,example.org')
     return z.NEVER
   })
 
+const organizationDomains = commaList.transform((entries, context): OrganizationDomain[] => {
+  const example = 'must be domains with an organization and a role, such as corp.example:Research:member'
+  const read = entries.flatMap((entry) => {
+    const [, name = '', organization = '', role] =
+      /^([^:]+):(.{1,255}):(viewer|member|admin)$/.exec(entry) ?? []
+    const lower = name.trim().toLowerCase()
+    return role !== undefined && domainName.test(lower) && organization.trim() !== ''
+      ? [{ domain: lower, organization: organization.trim(), role: role as OrganizationDomain['role'] }]
+      : []
+  })
+  if (read.length < entries.length) context.addIssue(example)
+  const names = read.map((entry) => entry.domain)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined) context.addIssue(`must list ${twice} once: a domain has one organization`)
+  return read
+})
+
 export const accessSettings = {
+  ORGANIZATION_DOMAINS: organizationDomains.default([]),
   REGISTRATION: registration.default({ mode: 'open', domains: [] }),
   EMAIL_CONFIRMATION: oneOf(['required', 'off']).default('off'),
   PASSWORD_BLOCKLIST: oneOf(['on', 'off']).default('off'),
@@ -52,6 +82,7 @@ export function readAccess(settings: Settings, sendsMail: boolean, problems: str
   }
   return {
     registration: settings.REGISTRATION,
+    organizationDomains: settings.ORGANIZATION_DOMAINS,
     requiresEmailVerification: isRequired,
     passwordHashing,
     passwordBlocklist: settings.PASSWORD_BLOCKLIST === 'on',

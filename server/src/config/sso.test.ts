@@ -32,6 +32,8 @@ test('the three OIDC settings are enough for SSO', () => {
     scopes: 'openid email profile',
     emailClaims: ['email'],
     emailVerified: 'claim',
+    groupsClaim: null,
+    roleGroups: [],
     only: false,
     sessionMilliseconds: 8 * 3_600_000,
   })
@@ -106,6 +108,8 @@ test.each([
 ])('addresses of %s, where strangers have accounts, are never trusted', (OIDC_ISSUER_URL) => {
   const settings = { ...complete, OIDC_ISSUER_URL }
   expect(problemOf({ ...settings, OIDC_EMAIL_VERIFIED: 'trusted' })).toContain('- OIDC_EMAIL_VERIFIED: ')
+  const groups = { OIDC_GROUPS_CLAIM: 'groups', OIDC_ROLE_GROUPS: 'admin:berth' }
+  expect(problemOf({ ...settings, ...groups })).toContain('- OIDC_ROLE_GROUPS: ')
   expect(readConfig(settings).sso?.emailVerified).toBe('claim')
 })
 
@@ -124,3 +128,12 @@ test.each([`https://login.microsoftonline.com/${tenant}/v2.0`, 'https://login.ex
     })
   },
 )
+
+test('OIDC_ROLE_GROUPS needs the claim with the groups', () => {
+  const settings = { ...complete, OIDC_ROLE_GROUPS: 'admin:berth:admins, member:/berth/users' }
+  expect(problemOf(settings)).toContain('OIDC_GROUPS_CLAIM')
+  expect(readConfig({ ...settings, OIDC_GROUPS_CLAIM: 'groups' }).sso?.roleGroups).toEqual([
+    { role: 'admin', group: 'berth:admins' },
+    { role: 'member', group: '/berth/users' },
+  ])
+})

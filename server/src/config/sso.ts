@@ -17,10 +17,19 @@ export interface SsoConfig {
   emailClaims: readonly string[]
   /** What proves an address: its claim `email_verified`, or that the provider sends it */
   emailVerified: EmailVerified
+  /** The claim with the names or ids of the person's groups; null to read none */
+  groupsClaim: string | null
+  roleGroups: readonly RoleGroup[]
   /** true if passwords are disabled */
   only: boolean
   /** With `only`: milliseconds until a session ends; null for the expiry of the provider's ID token */
   sessionMilliseconds: number | null
+}
+
+/** Members of a group at the provider have the role in the organization of their domain. */
+export interface RoleGroup {
+  role: 'viewer' | 'member' | 'admin' | 'super_admin'
+  group: string
 }
 
 export type EmailVerified = 'claim' | 'trusted'
@@ -33,6 +42,21 @@ const microsoftHost = /^login\.(microsoftonline\.(com|us)|partner\.microsoftonli
 const openTenant = /^\/(common|organizations|consumers|9188040d-6c67-4c5b-b112-36a304b66dad)(\/|$)/i
 
 const loopbackHost = /^(localhost|127(\.\d+){3}|\[::1\])$/
+
+const roleGroups = commaList.transform((entries, context): RoleGroup[] => {
+  const read = entries.flatMap((entry) => {
+    const [, role, group = ''] = /^(viewer|member|admin|super_admin):(.{1,255})$/.exec(entry) ?? []
+    return role === undefined ? [] : [{ role: role as RoleGroup['role'], group }]
+  })
+  if (read.length < entries.length) {
+    context.addIssue('must be roles with a group each, such as admin:berth-admins,member:berth-users')
+  }
+  return read
+})
+
+/** Standard claims that a person can often change at the provider (OpenID Connect Core 1.0, section 5.1) */
+const editableClaims =
+  /^(name|(given|family|middle|nick)[_]?name|preferred_username|profile|picture|website|email|gender|birthdate|zoneinfo|locale|phone_number|address)$/
 
 /** The settings of SSO. */
 export const ssoSettings = {
@@ -62,6 +86,11 @@ export const ssoSettings = {
     .default('openid email profile'),
   OIDC_EMAIL_CLAIM: commaList.pipe(z.array(z.string()).min(1, 'must name a claim')).default(['email']),
   OIDC_EMAIL_VERIFIED: oneOf(['claim', 'trusted']).default('claim'),
+  OIDC_GROUPS_CLAIM: optionalText.refine(
+    (claim) => claim === undefined || !editableClaims.test(claim),
+    'must be a claim that people can’t change, such as groups',
+  ),
+  OIDC_ROLE_GROUPS: roleGroups.default([]),
   SSO_ONLY: flag.default(false),
   SSO_SESSION_LIFETIME: z
     .union(
@@ -94,6 +123,14 @@ export function readSso(settings: Settings, problems: string[]): SsoConfig | nul
       'OIDC_EMAIL_VERIFIED: must not be trusted with an issuer of all Microsoft tenants, where everybody can have any address; use the issuer of your tenant, https://login.microsoftonline.com/<tenant id>/v2.0',
     )
   }
+  if (settings.OIDC_ROLE_GROUPS.length > 0 && settings.OIDC_GROUPS_CLAIM === undefined) {
+    problems.push('OIDC_ROLE_GROUPS: needs the claim with the groups; set OIDC_GROUPS_CLAIM too')
+  }
+  if (settings.OIDC_ROLE_GROUPS.length > 0 && isOpenToEverybody(OIDC_ISSUER_URL)) {
+    problems.push(
+      'OIDC_ROLE_GROUPS: must be empty with an issuer of all Microsoft tenants, where everybody can make any group',
+    )
+  }
   return {
     provider: settings.SSO_PROVIDER,
     displayName: settings.SSO_DISPLAY_NAME,
@@ -103,6 +140,8 @@ export function readSso(settings: Settings, problems: string[]): SsoConfig | nul
     scopes: settings.OIDC_SCOPES,
     emailClaims: settings.OIDC_EMAIL_CLAIM,
     emailVerified: settings.OIDC_EMAIL_VERIFIED,
+    groupsClaim: settings.OIDC_GROUPS_CLAIM ?? null,
+    roleGroups: settings.OIDC_ROLE_GROUPS,
     only: settings.SSO_ONLY,
     sessionMilliseconds: settings.SSO_SESSION_LIFETIME,
   }

@@ -15,6 +15,10 @@ const sharedReads: Readonly<Record<string, { tables: readonly string[]; why: str
     why: 'active deployments, instance types in use, usage that was not reported yet, names of members',
   },
   deployments: { tables: ['users'], why: 'names and emails of owners' },
+  domains: {
+    tables: ['organizations', 'users'],
+    why: 'the name and status of the organization of a domain, proven addresses',
+  },
   installation: {
     tables: ['deployments'],
     why: 'whether an engine still uses a key derived from the old one',

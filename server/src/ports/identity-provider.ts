@@ -23,6 +23,8 @@ export interface Identity {
   name: string | null
   firstName: string | null
   lastName: string | null
+  /** Names or ids; null if they aren't read, or if the provider has too many to send */
+  groups: string[] | null
 }
 
 /**

@@ -39,6 +39,7 @@ import { findAndCacheViewer, findCachedViewer } from '../features/sessions/sessi
 import { emailVerificationRoutes } from '../features/sign-in/email-verification-routes.ts'
 import { changePasswordRoute, passwordResetRoutes } from '../features/sign-in/password-routes.ts'
 import { signInRoutes } from '../features/sign-in/routes.ts'
+import { domainRoutes } from '../features/domains/routes.ts'
 import { identityRoutes } from '../features/sso/identity-routes.ts'
 import { backChannelLogoutRoute } from '../features/sso/logout-routes.ts'
 import { ssoRoutes } from '../features/sso/routes.ts'
@@ -275,6 +276,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
       scriptSessionRoutes(own, application)
       secondFactorRoutes(own, application)
       identityRoutes(own, application)
+      domainRoutes(own, application)
       ownDataRoutes(own, application)
     })
   })

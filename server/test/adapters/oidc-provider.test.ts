@@ -29,6 +29,7 @@ beforeEach(async () => {
     scopes: 'openid',
     emailClaims: ['email'],
     emailVerified: 'claim',
+    groupsClaim: null,
     redirectUri: `${client.site}/v1/sso/callback/oidc`,
     proxy: readProxy({}),
     logger: { warn: (fields) => void warnings.push(fields) },

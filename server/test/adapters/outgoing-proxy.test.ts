@@ -141,6 +141,7 @@ function openProvider() {
     scopes: 'openid',
     emailClaims: ['email'],
     emailVerified: 'claim',
+    groupsClaim: null,
     redirectUri: 'https://berth.test/v1/sso/callback/oidc',
     proxy: settings,
     logger: silent,

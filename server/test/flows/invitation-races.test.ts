@@ -187,6 +187,7 @@ test('POST …/accept racing an SSO sign-in that accepts: one succeeds, neither 
       issuer: 'https://id.example.com',
       subject: guest.email,
       email: guest.email,
+      groups: null,
       emailVerified: true,
       name: null,
       firstName: null,

@@ -44,6 +44,7 @@ const personal = [
   'DELETE /v1/user/second-factors/passkeys/{passkey_id}',
   'POST /v1/user/second-factors/recovery-codes',
   'DELETE /v1/user/identities/{identity_id}',
+  'POST /v1/user/domain-organization',
   'POST /v1/user/email-verification/request',
   'POST /v1/user/email-verification/confirm',
   'DELETE /v1/auth/sessions',

@@ -9,6 +9,7 @@ import { startUpload } from '../../src/features/own-models/uploads/start-upload.
 import { setWebhook } from '../../src/features/alerts/manage-webhook.ts'
 import { createPortalSession } from '../../src/features/billing/processor/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/account/store.ts'
+import { createOrganization } from '../../src/features/organizations/create-organization.ts'
 import { createServiceMember } from '../../src/features/service-members/create-service-member.ts'
 import { createClient, registerClient } from './client.ts'
 import type { Account } from './organizations.ts'
@@ -94,6 +95,22 @@ export async function addVerification({ server }: Caller, userId: number): Promi
     .onConflict((conflict) => conflict.column('user_id').doUpdateSet(link))
     .execute()
   return token
+}
+
+/** Proves an address whose domain opens another organization. */
+export async function openDomain({ server }: Caller, userId: number): Promise<void> {
+  const { db } = server.application
+  const domain = `${randomUUID()}.test`
+  const organizationId = await createOrganization(db, 'Domain')
+  await db
+    .insertInto('organization_domains')
+    .values({ domain, organization_id: organizationId, role: 'member' })
+    .execute()
+  await db
+    .updateTable('users')
+    .set({ email: `ada@${domain}`, email_verified_at: new Date() })
+    .where('id', '=', userId)
+    .execute()
 }
 
 /** Adds a service member to the first tenant and returns the id of the membership. */

@@ -12,6 +12,7 @@ import {
   addPerson,
   addUpload,
   addVerification,
+  openDomain,
   findDeployment,
   linkIdentity,
   newModelName,
@@ -62,6 +63,8 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   DELETE /v1/user/second-factors/passkeys/{passkey_id}          401        204     204     204    204          204       user.second_factor_deleted
   GET    /v1/user/identities                                    401        200     200     200    200          200       -
   DELETE /v1/user/identities/{identity_id}                      401        204     204     204    204          204       user.identity_unlinked
+  GET    /v1/user/domain-organization                           401        200     200     200    200          200       -
+  POST   /v1/user/domain-organization                           401        204     204     204    204          204       member.joined
   GET    /v1/user/export                                        401        200     200     200    200          200       -
   DELETE /v1/user                                               401        204     204     204    204          204       user.deleted
   GET    /v1/auth/sessions                                      401        200     200     200    200          200       -
@@ -211,6 +214,8 @@ export const peopleOnly: ReadonlySet<string> = new Set([
   'DELETE /v1/user/second-factors/passkeys/{passkey_id}',
   'GET /v1/user/identities',
   'DELETE /v1/user/identities/{identity_id}',
+  'GET /v1/user/domain-organization',
+  'POST /v1/user/domain-organization',
   'GET /v1/user/export',
   'DELETE /v1/user',
   'GET /v1/auth/sessions',
@@ -369,6 +374,11 @@ const requests: Record<string, MakeRequest> = {
   'POST /v1/user/email-verification/confirm': async (caller) => {
     const person = await addPerson(caller)
     return { person, body: { token: await addVerification(caller, person.userId) } }
+  },
+  'POST /v1/user/domain-organization': async (caller) => {
+    const person = await addPerson(caller)
+    await openDomain(caller, person.userId)
+    return { person }
   },
   'GET /v1/sso/login/{sso_provider}': () => ({ parameters: { sso_provider: 'oidc' } }),
   'GET /v1/sso/callback/{sso_provider}': () => ({ parameters: { sso_provider: 'oidc' } }),

@@ -9,6 +9,7 @@ import { useMailIsFile } from '../../domain/installation.ts'
 import { formatMoment } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { useOwnInvitations } from '../../domain/session/invitations-query.ts'
+import { DomainOffer, useDomainOffer } from './domain-offer.tsx'
 import { useDeclineInvitation } from './queries.ts'
 import { sections } from './sections.ts'
 
@@ -18,6 +19,7 @@ export function OwnInvitations() {
   const invitations = useOwnInvitations()
   const [declining, setDeclining] = useState<Invitation | null>(null)
   const waiting = invitations.data ?? []
+  const offer = useDomainOffer()
   return (
     <Section
       id={sections.invitations}
@@ -31,10 +33,11 @@ export function OwnInvitations() {
         <SkeletonRows count={1} />
       ) : invitations.error && !invitations.data ? (
         <ErrorState error={invitations.error} onRetry={() => void invitations.refetch()} />
-      ) : waiting.length === 0 ? (
+      ) : waiting.length === 0 && offer === null ? (
         <p className="p-5 text-muted">{text.profile.noInvitations}</p>
       ) : (
         <ul className="divide-y">
+          {offer && <DomainOffer offer={offer} />}
           {waiting.map((invitation) => (
             <InvitationItem
               key={invitation.id}

@@ -13,6 +13,7 @@ export interface OidcSettings {
   scopes: string
   emailClaims: readonly string[]
   emailVerified: EmailVerified
+  groupsClaim: string | null
   /** Registered with the provider */
   redirectUri: string
   proxy: ProxySettings
@@ -181,7 +182,8 @@ async function fetchMissingClaims(
     settings.emailVerified === 'trusted'
       ? findEmail(settings, [claims]) !== null
       : saysWhetherVerified(claims)
-  const complete = hasEmail && claims.name !== undefined
+  const hasGroups = settings.groupsClaim === null || readGroups(settings.groupsClaim, claims) !== undefined
+  const complete = hasEmail && hasGroups && claims.name !== undefined
   if (complete || configuration.serverMetadata().userinfo_endpoint === undefined) return {}
   return client.fetchUserInfo(configuration, accessToken, claims.sub)
 }
@@ -234,7 +236,29 @@ function toIdentity(
     name: text(claims.name ?? more.name),
     firstName: text(claims.given_name ?? more.given_name),
     lastName: text(claims.family_name ?? more.family_name),
+    groups: findGroups(settings, [claims, more]),
   }
+}
+
+/** A missing claim means no group: providers leave it out then. */
+function findGroups({ groupsClaim }: OidcSettings, sources: readonly Claims[]): string[] | null {
+  if (groupsClaim === null) return null
+  const [groups = []] = sources
+    .map((claims) => readGroups(groupsClaim, claims))
+    .filter((found) => found !== undefined)
+  return groups
+}
+
+/**
+ * The groups of one source: undefined if it has none, null if the provider only says where they are, because
+ * they are too many (`_claim_names`: OpenID Connect Core 1.0, section 5.6.2).
+ */
+function readGroups(claim: string, claims: Claims): string[] | null | undefined {
+  const value = claims[claim]
+  if (value !== undefined) return [value].flat().filter((group) => typeof group === 'string')
+  const elsewhere = claims['_claim_names']
+  const isElsewhere = typeof elsewhere === 'object' && elsewhere !== null && claim in elsewhere
+  return isElsewhere || claims['hasgroups'] === true ? null : undefined
 }
 
 /** Returns a claim as a single trimmed line of at most `max` characters, or null if it is not one. */

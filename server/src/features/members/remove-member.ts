@@ -13,6 +13,7 @@ import {
   terminateDeployments,
   transferDeployments,
 } from '../deployments/changes/member-deployments.ts'
+import { excludeFromDomain } from '../domains/domain-organization.ts'
 import { cancelInvitationsOf } from '../invitations/cancel-invitations-of.ts'
 import {
   assertOtherSuperAdmin,
@@ -62,6 +63,7 @@ async function endMembership(
   await deleteMembership(transaction, member.id)
   await cancelInvitationsOf(transaction, actor, member.userId, at)
   await handOverDeployments(transaction, actor, member, handOver, at)
+  if (action === 'member.removed') await excludeFromDomain(transaction, member.organizationId, member.email)
   if (member.isService) {
     await endServiceAccount(transaction, member.userId, at)
   } else {

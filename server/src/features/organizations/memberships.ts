@@ -104,9 +104,18 @@ export async function lockMemberships(
 /** Throws `last_super_admin` if the organization would be left without one. Lock the memberships first. */
 export async function assertOtherSuperAdmin(
   transaction: DatabaseTransaction,
-  { id, organizationId, role }: Membership,
+  member: Membership,
 ): Promise<void> {
-  if (role !== 'super_admin') return
+  if (member.role !== 'super_admin' || (await hasOtherSuperAdmin(transaction, member))) return
+  const message = 'The organization needs an owner. Make another member an owner first.'
+  throw new ApplicationError('last_super_admin', message)
+}
+
+/** Whether the organization has a super_admin besides this member. */
+export async function hasOtherSuperAdmin(
+  transaction: DatabaseTransaction,
+  { id, organizationId }: Membership,
+): Promise<boolean> {
   const other = await transaction
     .selectFrom('memberships')
     .select('id')
@@ -114,9 +123,7 @@ export async function assertOtherSuperAdmin(
     .where('role', '=', 'super_admin')
     .where('id', '<>', id)
     .executeTakeFirst()
-  if (other !== undefined) return
-  const message = 'The organization needs an owner. Make another member an owner first.'
-  throw new ApplicationError('last_super_admin', message)
+  return other !== undefined
 }
 
 export async function setMemberRole(

@@ -9,6 +9,7 @@ import { markEmailVerified } from '../accounts/mark-email-verified.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
 import { countAttempt } from '../accounts/rate-limits.ts'
 import { recordAction } from '../audit/record-action.ts'
+import { joinByDomain } from '../domains/join-domain.ts'
 import { formatMail } from '../mail/format-mail.ts'
 import type { MailText } from '../mail/format-mail.ts'
 import { deriveLinkToken, recoverLinkToken } from '../mail/link-token.ts'
@@ -64,14 +65,16 @@ export async function requestEmailVerification(deps: Deps, viewer: Viewer): Prom
 
 /**
  * Verifies an address in a session of its account only: its owner must not verify with a click what another
- * person registered. Throws `invalid_or_expired_token`, and `verification_email_mismatch` for other accounts.
+ * person registered. The person joins the organization of its domain. Throws `invalid_or_expired_token`, and
+ * `verification_email_mismatch` for other accounts.
  */
 export async function verifyEmail(
-  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  deps: Pick<Services, 'db' | 'clock' | 'config'>,
   viewer: Viewer,
   token: string,
 ): Promise<void> {
-  const at = clock()
+  const { db } = deps
+  const at = deps.clock()
   const link = await findOpenLink(db, sql<boolean>`token_hash = ${hashToken(token)}`, at)
   if (link === undefined) throw invalidToken()
   if (link.user_id !== viewer.userId) {
@@ -82,6 +85,7 @@ export async function verifyEmail(
     await markEmailVerified(transaction, viewer.userId, at)
     const target = { type: 'user', id: viewer.userId, name: viewer.email } as const
     await recordAction(transaction, viewer, 'user.email_verified', { target })
+    await joinByDomain(transaction, deps, viewer, viewer.userId)
   })
 }
 

@@ -48,6 +48,11 @@ export async function finishSignIn(
   try {
     const { identity, sessionId: sid } = result
     const { issuer, subject } = identity
+    if (identity.groups === null && deps.config.sso?.groupsClaim != null) {
+      log.warn(
+        'The provider has too many groups of a person to send, so their role stays. Let it send only the groups of this client.',
+      )
+    }
     const endsAt = limitSession(deps, result.expiresAt)
     const keep = (sessionId: number) =>
       result.idToken.length > maxKeptToken ? null : encryptIdToken(deps, sessionId, result.idToken)

@@ -7,6 +7,9 @@ import type { Identity } from '../../ports/identity-provider.ts'
 import type { Actor } from '../../base/viewer.ts'
 import { assertMayRegister } from '../accounts/access-policy.ts'
 import { changeEmail } from '../accounts/change-email.ts'
+import { enterDomainOrganization } from '../domains/domain-organization.ts'
+import { recordJoin } from '../domains/join-domain.ts'
+import { followGroups, roleOfGroups } from './follow-groups.ts'
 import { createAccount, defaultUserName } from '../accounts/create-account.ts'
 import { foldsIntoAscii } from '../accounts/email-folding.ts'
 import { findAccountByEmail } from '../accounts/find-account.ts'
@@ -47,6 +50,7 @@ export async function signInIdentity<Session>(
           invitationTokenHash === null
             ? await findOrCreate(deps, transaction, visitor, identity)
             : await acceptInvitation(deps, transaction, visitor, identity, invitationTokenHash)
+        await followGroups(deps, transaction, visitor, userId, identity)
         return start(transaction, userId)
       })
     } catch (error) {
@@ -178,6 +182,31 @@ async function acceptInvitation(
   return userId
 }
 
+/** Creates an account in the organization of a proven address's domain; null if there is none. */
+async function joinDomain(
+  deps: Deps,
+  transaction: DatabaseTransaction,
+  visitor: Actor,
+  identity: Identity,
+  email: string,
+  at: Date,
+): Promise<number | null> {
+  const entered = identity.emailVerified ? await enterDomainOrganization(transaction, deps, email) : null
+  if (entered === null) return null
+  const { domain, organizationId, isNew } = entered
+  const byGroup = roleOfGroups(deps.config, identity.groups)
+  const role = isNew ? entered.role : (byGroup ?? entered.role)
+  const userId = await createAccount(
+    transaction,
+    visitor,
+    { ...personOf(identity), email, emailVerifiedAt: at, passwordHash: null },
+    { organizationId, role },
+  )
+  const actor = { ...visitor, userId, email, organizationId }
+  await recordJoin(transaction, actor, { userId, email, organizationId, role, domain })
+  return userId
+}
+
 /** The organization's name is provisional until the profile is completed. */
 async function createAccountWithOrganization(
   deps: Deps,
@@ -190,6 +219,8 @@ async function createAccountWithOrganization(
   const { config } = deps
   assertMayRegister(config.registration, email)
   const person = personOf(identity)
+  const joined = await joinDomain(deps, transaction, visitor, identity, email, at)
+  if (joined !== null) return joined
   const owner = person.name ?? defaultUserName({ ...person, email })
   const organizationId = await createOrganization(transaction, nameOrganizationOf(owner))
   const emailVerifiedAt = identity.emailVerified ? at : null

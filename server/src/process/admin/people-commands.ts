@@ -1,5 +1,9 @@
+import { Option } from 'commander'
 import type { Command } from 'commander'
+import { invitationRoles } from '../../base/roles.ts'
+import type { InvitationRole } from '../../base/roles.ts'
 import { closeOrganizationForGood } from '../../features/operators/close-organization.ts'
+import { giveDomain, listDomains, takeDomain } from '../../features/domains/manage-domains.ts'
 import { disableUser } from '../../features/operators/disable-user.ts'
 import { findActions, findOrganizations, findUsers } from '../../features/operators/find.ts'
 import { identifyOperator } from '../../features/operators/operator.ts'
@@ -9,6 +13,11 @@ import { resumeOrganization, suspendOrganization } from '../../features/operator
 import { unlinkIdentitiesOf } from '../../features/operators/unlink-identities.ts'
 import { parseId, wholeNumber } from './shell.ts'
 import type { Shell } from './shell.ts'
+
+interface DomainOptions {
+  role: InvitationRole
+  remove?: true
+}
 
 /** Adds the commands that find, suspend, limit and close organizations. */
 export function addOrganizationCommands(program: Command, shell: Shell): void {
@@ -52,6 +61,27 @@ export function addOrganizationCommands(program: Command, shell: Shell): void {
       shell.withApplication(async (application) => {
         await setLimit(application, identifyOperator(), id, limit)
         shell.print(`It may have ${limit} deployments at once.`)
+      }),
+    )
+  organization
+    .command('domains')
+    .argument('[domain]', 'such as corp.example')
+    .argument('[id]', 'id of the organization', parseId)
+    .addOption(new Option('--role <role>', 'of those who join').choices(invitationRoles).default('member'))
+    .option('--remove', 'let nobody else join by the domain')
+    .description('list the domains whose people join an organization, or give one a domain')
+    .action((domain: string | undefined, id: number | undefined, options: DomainOptions) =>
+      shell.withApplication(async (application) => {
+        if (domain === undefined) return shell.printRows(await listDomains(application))
+        if (options.remove === true) {
+          await takeDomain(application, identifyOperator(), domain)
+          return shell.print(
+            'Removed. Nobody else joins by this domain, unless ORGANIZATION_DOMAINS lists it.',
+          )
+        }
+        if (id === undefined) return shell.fail('Name the id of the organization too, or --remove.')
+        await giveDomain(application, identifyOperator(), domain.toLowerCase(), id, options.role)
+        shell.print(`People with a verified address of ${domain.toLowerCase()} can join.`)
       }),
     )
   organization
