@@ -159,6 +159,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   DELETE /api/v1/model-deployments/{deployment_id}              401        200     200     200    200          404       deployment.terminated
   POST   /api/v1/model-deployments/{deployment_id}/sleep        401        403     200     200    200          404       deployment.put_to_sleep
   POST   /api/v1/model-deployments/{deployment_id}/wake         401        403     200     200    200          404       deployment.woken
+  GET    /api/v1/model-deployments/summary                      401        200     200     200    200          200       -
   GET    /api/v1/model-deployments/{deployment_id}/events       401        200     200     200    200          404       -
   GET    /api/v1/model-deployments/{deployment_id}/activity     401        200     200     200    200          404       -
   GET    /api/v1/model-deployments/{deployment_id}/logs         401        200     200     200    200          404       -
@@ -513,6 +514,7 @@ const requests: Record<string, MakeRequest> = {
       await putToSleepFor(caller.server.application, id, { cause: 'idle', idle_minutes: 1 })
     return { parameters: { deployment_id: id } }
   },
+  'GET /api/v1/model-deployments/summary': (caller) => ({ query: { ids: findDeployment(caller) } }),
   'GET /api/v1/model-deployments/{deployment_id}/events': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/activity': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/logs': deployment,

@@ -28,7 +28,7 @@ import {
   toFilter,
   toReference,
 } from './schemas.ts'
-import { countStatuses, listDeployments } from './state/deployment-list.ts'
+import { listDeployments } from './state/deployment-list.ts'
 import { putToSleep } from './changes/sleep.ts'
 import { terminateDeployment } from './changes/terminate.ts'
 import { wakeForPerson } from './serving/wake.ts'
@@ -66,13 +66,13 @@ export function deploymentRoutes(app: App, deps: Deps): void {
     },
     async ({ query, viewer }) => {
       const scope = toListScope(viewer, query.scope)
-      const filter = toFilter(query)
-      const [{ items, total }, counts] = await Promise.all([
-        listDeployments(deps.db, scope, filter, toListOrder(query.sort), query),
-        query.counts ? countStatuses(deps.db, scope, filter) : undefined,
-      ])
+      const { limit, offset } = query
+      const { currency } = deps.config.billing
+      const page = { limit, offset, counts: query.counts, now: deps.clock(), currency }
+      const order = toListOrder(query.sort)
+      const { items, total, counts } = await listDeployments(deps.db, scope, toFilter(query), order, page)
       const bodies = await presentDeployments(deps, items)
-      return { items: bodies, total, limit: query.limit, offset: query.offset, counts }
+      return { items: bodies, total, limit, offset, counts }
     },
   )
 

@@ -54,7 +54,8 @@ export const listDeploymentsQuery = pageQuery.extend({
   sort: querySort(listOrders)
     .default('-created_at')
     .describe(
-      'The order, descending with `-`; then from new to old. `name` is the alias, or the model’s name',
+      'The order, descending with `-`; then from new to old. `name` is the alias, or the model’s name, `requests` the answered ones of 24 ' +
+        'hours, `cost` that of this month, if you can see it',
     ),
   counts: queryBoolean(false).describe('true to count the deployments by status, whatever `status` asks for'),
 })

@@ -5,6 +5,11 @@ export function floorHour(moment: Date): Date {
   return new Date(Math.floor(moment.getTime() / hourMilliseconds) * hourMilliseconds)
 }
 
+/** The start of a moment's UTC month. */
+export function floorMonth(moment: Date): Date {
+  return new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth()))
+}
+
 export function addHours(moment: Date, hours: number): Date {
   return new Date(moment.getTime() + hours * hourMilliseconds)
 }

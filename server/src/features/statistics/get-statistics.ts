@@ -36,7 +36,7 @@ export interface MemberStatistics {
 }
 
 /** The dependencies of the statistics routes. */
-export interface StatisticsDeps extends Pick<Services, 'db' | 'clock'> {
+export interface StatisticsDeps extends Pick<Services, 'db' | 'clock' | 'config'> {
   /** Requests in flight by deployment id */
   inference: { inFlight: { get(deploymentId: string): number } }
 }

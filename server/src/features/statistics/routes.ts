@@ -2,9 +2,32 @@ import type { App } from '../../http/app.ts'
 import { deploymentParams, toReference } from '../deployments/schemas.ts'
 import { getStatistics } from './get-statistics.ts'
 import type { StatisticsDeps } from './get-statistics.ts'
+import { summarizeDeployments } from './summarize-deployments.ts'
+import { deploymentUsesBody, toDeploymentUseBody, useQuery } from './use-schemas.ts'
 import { statisticsBody, statisticsQuery, toStatisticsBody } from './schemas.ts'
 
 export function statisticsRoutes(app: App, deps: StatisticsDeps): void {
+  app.get(
+    '/api/v1/model-deployments/summary',
+    {
+      config: { permission: 'readOwnDeployments', anyOrganization: true },
+      schema: {
+        operationId: 'summarizeDeployments',
+        summary: 'Summarize the use of deployments',
+        description:
+          'The requests of the last 24 whole hours, a few seconds behind, and the cost of this month, for a page of a list.',
+        tags: ['Deployments'],
+        querystring: useQuery,
+        response: { 200: deploymentUsesBody },
+      },
+    },
+    async ({ query, viewer }) => {
+      const uses = await summarizeDeployments(deps, viewer, query.ids)
+      const { currency } = deps.config.billing
+      return { items: uses.map((use) => toDeploymentUseBody(use, currency)) }
+    },
+  )
+
   app.get(
     '/api/v1/model-deployments/:deployment_id/statistics',
     {

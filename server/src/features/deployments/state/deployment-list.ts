@@ -2,13 +2,18 @@ import { sql } from 'kysely'
 import type { Expression, SqlBool } from 'kysely'
 import { escapeLike } from '../../../database/escape-like.ts'
 import type { Database } from '../../../database/tables.ts'
+import { costSince, requestsSince } from '../../metering/deployment-totals.ts'
+import { addHours, floorHour, floorMonth } from '../../metering/hours.ts'
 import { deploymentStatuses } from './lifecycle.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
 import { summaryColumns } from './store.ts'
 import type { DeploymentSummary } from './store.ts'
 
 /** The deployments that a viewer's list may have. */
-export type DeploymentListScope =
+export type DeploymentListScope = {
+  /** null if the viewer sees the costs of all of them, else only of this owner's */
+  costsOf: number | null
+} & (
   | {
       of: 'owner'
       userId: number
@@ -17,6 +22,7 @@ export type DeploymentListScope =
       sharedWithin: number | null
     }
   | { of: 'organization'; organizationId: number; onlyShared: boolean }
+)
 
 /** What a list shows of its scope. */
 export interface DeploymentFilter {
@@ -30,7 +36,7 @@ export interface DeploymentFilter {
 }
 
 /** What lists can be sorted by. Equal ones are sorted from new to old. */
-export const listOrders = ['created_at', 'name', 'status'] as const
+export const listOrders = ['created_at', 'name', 'status', 'requests', 'cost'] as const
 
 /** The order of a list. */
 export interface DeploymentOrder {
@@ -39,45 +45,83 @@ export interface DeploymentOrder {
 }
 
 const statusPosition = sql`array_position(ARRAY[${sql.join(deploymentStatuses.map((status) => sql.lit(status)))}], status)`
-const orderings = {
-  created_at: sql`created_at`,
-  name: sql`lower(coalesce(alias, model_name))`,
-  status: statusPosition,
-} as const satisfies Record<DeploymentOrder['by'], unknown>
+const columns = { id: sql<string>`deployments.id`, organizationId: sql<number>`deployments.organization_id` }
 
-/** A page of deployments. */
+/** What a page of a list is, besides its filter. */
+interface ListPage {
+  limit: number
+  offset: number
+  /** Whether to count by status */
+  counts: boolean
+  /** For the order by requests and cost */
+  now: Date
+  currency: string
+}
+
+function toOrdering(
+  by: DeploymentOrder['by'],
+  { costsOf }: DeploymentListScope,
+  { now, currency }: ListPage,
+) {
+  switch (by) {
+    case 'created_at':
+      return sql`created_at`
+    case 'name':
+      return sql`lower(coalesce(alias, model_name))`
+    case 'status':
+      return statusPosition
+    case 'requests':
+      return requestsSince(columns, addHours(floorHour(now), -23))
+    case 'cost': {
+      const cost = costSince(columns, floorMonth(now), currency)
+      return costsOf === null ? cost : sql`CASE WHEN deployments.user_id = ${costsOf} THEN ${cost} ELSE 0 END`
+    }
+  }
+}
+
+/** A page of deployments, and if asked for, how many have each status, whatever statuses the filter names. */
 export async function listDeployments(
   db: Database,
   scope: DeploymentListScope,
   filter: DeploymentFilter,
   order: DeploymentOrder,
-  { limit, offset }: { limit: number; offset: number },
-): Promise<{ items: DeploymentSummary[]; total: number }> {
-  const [items, total] = await Promise.all([
+  page: ListPage,
+): Promise<{ items: DeploymentSummary[]; total: number; counts: StatusCounts | undefined }> {
+  const [items, { total, counts }] = await Promise.all([
     selectListed(db, scope, filter)
       .select(summaryColumns)
-      .orderBy(orderings[order.by], order.descending ? 'desc' : 'asc')
+      .orderBy(toOrdering(order.by, scope, page), order.descending ? 'desc' : 'asc')
       .orderBy('created_at', 'desc')
       .orderBy('id', 'desc')
-      .limit(limit)
-      .offset(offset)
+      .limit(page.limit)
+      .offset(page.offset)
       .execute(),
-    isCounted(scope, filter) ? sumCounts(db, scope) : countListed(db, scope, filter),
+    countDeployments(db, scope, filter, page.counts),
   ])
-  return { items, total }
+  return { items, total, counts }
 }
 
-/** How many deployments of a list have each status, whatever statuses the filter names. */
-export async function countStatuses(
+type StatusCounts = Partial<Record<DeploymentStatus, number>>
+
+/** Counts in one statement. */
+async function countDeployments(
   db: Database,
   scope: DeploymentListScope,
   filter: DeploymentFilter,
-): Promise<Partial<Record<DeploymentStatus, number>>> {
+  byStatus: boolean,
+): Promise<{ total: number; counts?: StatusCounts }> {
+  if (!byStatus) {
+    return { total: await (isCounted(scope, filter) ? sumCounts(db, scope) : countListed(db, scope, filter)) }
+  }
   const rows = await selectListed(db, scope, { ...filter, statuses: null })
     .select((select) => ['status', select.fn.countAll<number>().as('count')])
     .groupBy('status')
     .execute()
-  return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
+  const listed = rows.filter(({ status }) => filter.statuses?.includes(status) ?? true)
+  return {
+    total: listed.reduce((sum, { count }) => sum + count, 0),
+    counts: Object.fromEntries(rows.map(({ status, count }) => [status, count])),
+  }
 }
 
 /** Whether `deployment_counts` has the total. */

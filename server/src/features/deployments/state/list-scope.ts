@@ -9,12 +9,14 @@ export const listScopes = ['own', 'organization', 'callable'] as const
 /** The deployments of a viewer's list. Throws the current organization's refusal for its deployments. */
 export function toListScope(viewer: Viewer, scope: (typeof listScopes)[number]): DeploymentListScope {
   const { organizationId, role, userId } = viewer
+  const seesAll = roleCan(role, 'manageDeployments')
+  const costsOf = seesAll ? null : userId
   const refusal = judgeStanding(viewer, 'readOwnDeployments', false)
   if (scope !== 'organization') {
     const organizationIds = listReadableOrganizations(viewer)
     const sharedWithin = scope === 'callable' && refusal === null ? organizationId : null
-    return { of: 'owner', userId, organizationIds, sharedWithin }
+    return { of: 'owner', costsOf, userId, organizationIds, sharedWithin }
   }
   if (refusal !== null) throw toRefusalError(refusal, viewer)
-  return { of: 'organization', organizationId, onlyShared: !roleCan(role, 'manageDeployments') }
+  return { of: 'organization', costsOf, organizationId, onlyShared: !seesAll }
 }

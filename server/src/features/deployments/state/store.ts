@@ -78,6 +78,18 @@ export function findDeployment(db: Database, id: string): Promise<Deployment | u
   return db.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
+/** The deployments with these ids, of whomever they are. */
+export function findDeployments(
+  db: Database,
+  ids: readonly string[],
+): Promise<Pick<Deployment, 'id' | 'user_id' | 'organization_id' | 'shared_with'>[]> {
+  return db
+    .selectFrom('deployments')
+    .select(['id', 'user_id', 'organization_id', 'shared_with'])
+    .where('id', 'in', ids)
+    .execute()
+}
+
 export function getDeployment(db: Database, id: string): Promise<Deployment> {
   return db.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
