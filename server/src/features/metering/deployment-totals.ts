@@ -10,7 +10,7 @@ interface Columns {
   organizationId: RawBuilder<number>
 }
 
-/** The cost since an hour, as settled within the last minute: from the index by deployment, meter and hour. */
+/** The cost since an hour, as settled within the last minute; its index has deployment, meter and hour. */
 export function costSince(
   { id, organizationId }: Columns,
   since: Date,

@@ -1,8 +1,6 @@
 import type { Viewer } from '../../base/viewer.ts'
 import type { Services } from '../../services.ts'
-import { toOwnership } from '../deployments/state/access-deployment.ts'
-import { judgeAccess } from '../deployments/state/judge-access.ts'
-import { findDeployments } from '../deployments/state/store.ts'
+import { findReadable } from '../deployments/state/access-deployment.ts'
 import { readDeploymentTotals } from '../metering/deployment-totals.ts'
 import { addHours, floorHour, floorMonth } from '../metering/hours.ts'
 import { listDeploymentDays } from './deployment-days.ts'
@@ -34,10 +32,8 @@ export async function summarizeDeployments(
 ): Promise<DeploymentUse[]> {
   const now = clock()
   const from = addHours(floorHour(now), 1 - hours)
-  const found = await findDeployments(db, ids)
-  const may = (act: 'read' | 'inspect', one: (typeof found)[number]) =>
-    judgeAccess({ act, person: viewer, deployment: toOwnership(one) }) === null
-  const readable = new Map(found.filter((one) => may('read', one)).map((one) => [one.id, one]))
+  const found = await findReadable({ db }, viewer, ids)
+  const readable = new Map(found.map((one) => [one.id, one]))
   if (readable.size === 0) return []
   const [days, totals] = await Promise.all([
     listDeploymentDays(db, [...readable.keys()], from),
@@ -54,7 +50,7 @@ export async function summarizeDeployments(
       requests: day?.requests ?? 0,
       errors: day?.errors ?? 0,
       ...toRates(day, now),
-      costThisMonth: may('inspect', deployment) ? cost : null,
+      costThisMonth: deployment.inspect ? cost : null,
       lastUsedAt: day?.lastMinute ?? lastUsedAt,
     }
   })

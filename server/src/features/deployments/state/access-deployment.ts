@@ -7,7 +7,7 @@ import type { Person, Viewer } from '../../../base/viewer.ts'
 import { recordRefusal } from '../../audit/record-action.ts'
 import { judgeAccess } from './judge-access.ts'
 import type { AccessRefusal, DeploymentAct, DeploymentOwnership } from './judge-access.ts'
-import { findDeployment } from './store.ts'
+import { findDeployment, findDeployments } from './store.ts'
 import type { Deployment } from './store.ts'
 
 /** The deployment of a request. Scope `own` hides those of colleagues, for admins too. */
@@ -38,6 +38,19 @@ export async function accessDeployment(
     await recordRefusal(db, { ...viewer, organizationId: deployment.organization_id }, target)
   }
   throw toAccessError(refusal)
+}
+
+/** Those of the deployments that a person may read, and whether they may inspect each. */
+export async function findReadable(
+  { db }: Pick<Services, 'db'>,
+  person: Person,
+  ids: readonly string[],
+): Promise<(Pick<Deployment, 'id' | 'organization_id'> & { inspect: boolean })[]> {
+  const found = await findDeployments(db, ids)
+  return found.flatMap((one) => {
+    const may = (act: DeploymentAct) => judgeAccess({ act, person, deployment: toOwnership(one) }) === null
+    return may('read') ? { ...one, inspect: may('inspect') } : []
+  })
 }
 
 /** Throws `forbidden`, and records it, for a person who is no admin of the organization of a deployment. */

@@ -79,7 +79,7 @@ function toOrdering(
   }
 }
 
-/** A page of deployments, and if asked for, how many have each status, whatever statuses the filter names. */
+/** A page of deployments; if asked for, how many have each status, whichever the filter names. */
 export async function listDeployments(
   db: Database,
   scope: DeploymentListScope,
