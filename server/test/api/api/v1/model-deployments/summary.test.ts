@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addMinutes } from '../../../../../src/features/statistics/store.ts'
+import { addTotals, floorTo } from '../../../../../src/features/statistics/store.ts'
 import { deploy } from '../../../../support/deployments.ts'
 import { createCast } from '../../../../support/organizations.ts'
 import { createScriptedRuntime } from '../../../../support/scripted-runtime.ts'
@@ -68,22 +68,26 @@ async function answer(id: string, at: Date, requests: number): Promise<void> {
       ...tokens,
     })
     .execute()
-  await addMinutes(db, [
-    {
-      deploymentId: id,
-      minute: new Date(at.getTime() + 7 * 60_000),
-      requests,
-      errors: 1,
-      callerLeft: 0,
-      retries: 0,
-      inputTokens: 0,
-      outputTokens: 36 * requests,
-      inFlightSeconds: 0,
-      waitingSeconds: 0,
-      firstByteBuckets: { 80: requests - 1, 100: 1 },
-      durationBuckets: {},
-    },
-  ])
+  const ended = new Date(at.getTime() + 7 * 60_000)
+  for (const resolution of ['minute', 'hour'] as const) {
+    await addTotals(db, resolution, [
+      {
+        deploymentId: id,
+        at: floorTo(resolution, ended),
+        requests,
+        errors: 1,
+        failedByStatus: {},
+        callerLeft: 0,
+        retries: 0,
+        inputTokens: 0,
+        outputTokens: 36 * requests,
+        inFlightSeconds: 0,
+        waitingSeconds: 0,
+        firstByteBuckets: { 80: requests - 1, 100: 1 },
+        durationBuckets: {},
+      },
+    ])
+  }
 }
 
 const none = { requests: 0, errors: 0, first_token_p95_ms: null, tokens_per_second: Array(24).fill(0) }
