@@ -158,6 +158,42 @@ test('a person adds a passkey, signs in with it, also again, and removes it', as
   await see(page.getByText('The second factor was removed.'))
 })
 
+test('a passkey confirms in place of the password, wherever the account page asks for it', async () => {
+  const person = createPerson()
+  const { page, allowPageErrors } = await site.visit()
+  allowPageErrors(/401/)
+  await addDevice(page)
+  await registerByApi(page, person)
+  await page.goto('/profile')
+  const dialog = await addPasskey(page, person, 'Work laptop')
+  await dialog.getByRole('button', { name: 'I have saved them' }).click()
+  const confirm = async (open: string, submit = open) => {
+    await page.getByRole('button', { name: open }).click()
+    await dialog.getByRole('button', { name: 'Use a passkey instead' }).click()
+    await seeGone(dialog.getByLabel('Password', { exact: true }))
+    await dialog.getByRole('button', { name: submit }).click()
+  }
+  await confirm('New recovery codes')
+  await dialog.getByRole('button', { name: 'I have saved them' }).click()
+  await confirm('Set up an authenticator app', 'Continue')
+  await see(page.getByRole('img', { name: 'QR code for your authenticator app' }))
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Create a session for scripts' }).click()
+  await dialog.getByLabel('Name').fill('Nightly report')
+  await dialog.getByRole('button', { name: 'Use a passkey instead' }).click()
+  await dialog.getByRole('button', { name: 'Create session' }).click()
+  await dialog.getByRole('button', { name: 'I have copied it' }).click()
+  // The way back to the password
+  await page.getByRole('button', { name: 'Delete account' }).click()
+  await dialog.getByRole('button', { name: 'Use a passkey instead' }).click()
+  await dialog.getByRole('button', { name: 'Use the password instead' }).click()
+  await dialog.getByRole('button', { name: 'Delete account' }).click()
+  await see(dialog.getByText('The password is wrong.'))
+  await dialog.getByRole('button', { name: 'Use a passkey instead' }).click()
+  await dialog.getByRole('button', { name: 'Delete account' }).click()
+  await page.waitForURL('**/sign-in')
+})
+
 test('a person without their passkey signs in with a recovery code', async () => {
   const person = createPerson()
   const { page, allowPageErrors } = await site.visit()

@@ -41,9 +41,13 @@ CREATE TRIGGER passkeys_changed AFTER INSERT OR DELETE ON passkeys
 CREATE TABLE passkey_challenges (
   challenge_hash bytea PRIMARY KEY,
   user_id        bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  purpose        text NOT NULL CHECK (purpose IN ('registration', 'sign_in')),
-  expires_at     timestamptz NOT NULL
+  purpose        text NOT NULL CHECK (purpose IN ('registration', 'sign_in', 'reauthentication')),
+  session_id     bigint REFERENCES sessions (id) ON DELETE CASCADE,
+  expires_at     timestamptz NOT NULL,
+  CHECK ((purpose = 'reauthentication') = (session_id IS NOT NULL))
 );
+CREATE INDEX passkey_challenges_session_idx ON passkey_challenges (session_id);
 CREATE INDEX passkey_challenges_expiry_idx ON passkey_challenges (expires_at);
 COMMENT ON TABLE passkey_challenges IS 'Challenges that wait for an authenticator''s signature. Each works once, for one user; its use deletes the row.';
+COMMENT ON COLUMN passkey_challenges.session_id IS 'The only session whose actions the signature confirms';
 COMMENT ON COLUMN passkey_challenges.challenge_hash IS 'SHA-256 of the challenge in base64url';

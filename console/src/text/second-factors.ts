@@ -25,12 +25,13 @@ export const secondFactors = {
   passkeyAdded: (added: string, used: string | null) =>
     used === null ? `Passkey, added ${added}, not used yet.` : `Passkey, added ${added}, last used ${used}.`,
   passkeyInstead: 'Use a passkey instead',
+  passwordInstead: 'Use the password instead',
   appInstead: 'Use an authenticator app instead',
   rotate: 'New recovery codes',
   renewTitle: 'Replace your recovery codes?',
   renewDescription: 'You get ten new codes. The earlier ones stop working.',
 
-  passwordFirst: 'Confirm that it is you with your password.',
+  passwordFirst: 'Confirm that it is you.',
   next: 'Continue',
   scan: 'Scan this code with your authenticator app.',
   qrCode: 'QR code for your authenticator app',

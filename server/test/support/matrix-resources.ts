@@ -76,7 +76,7 @@ export async function addPerson(caller: Caller): Promise<Account & { userId: num
 }
 
 /** Links an identity at a provider to an account and returns its id. */
-export async function linkIdentity({ server }: Caller, email: string): Promise<number> {
+export async function linkIdentity({ server }: Pick<Caller, 'server'>, email: string): Promise<number> {
   const { rows } = await sql<{ id: number }>`
     INSERT INTO identities (issuer, subject, user_id, linked_at)
     SELECT 'https://id.example.com', email, id, now() FROM users WHERE email = ${email} RETURNING id`.execute(

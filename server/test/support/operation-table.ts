@@ -60,6 +60,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/user/second-factors/recovery-codes                 401        200     200     200    200          200       user.recovery_codes_rotated
   POST   /v1/user/second-factors/passkeys/start                 401        200     200     200    200          200       user.second_factor_started
   POST   /v1/user/second-factors/passkeys                       401        200     200     200    200          200       user.second_factor_added
+  POST   /v1/user/second-factors/passkeys/challenge             401        200     200     200    200          200       -
   DELETE /v1/user/second-factors/passkeys/{passkey_id}          401        204     204     204    204          204       user.second_factor_deleted
   GET    /v1/user/identities                                    401        200     200     200    200          200       -
   DELETE /v1/user/identities/{identity_id}                      401        204     204     204    204          204       user.identity_unlinked
@@ -187,6 +188,7 @@ export const notRecorded: Record<string, string> = {
     'an invalid token changes nothing; a valid one records session.ended',
   'POST /v1/billing/webhook':
     'an unsigned event changes nothing; a signed one records billing_account.changed',
+  'POST /v1/user/second-factors/passkeys/challenge': 'changes nothing until its signature is used',
   'POST /api/v1/model-deployments/plan': 'changes nothing',
   'POST /api/v1/deployable-models/inspect': 'changes nothing',
   'PATCH /api/v1/model-uploads/{upload_id}': 'the start of the upload is recorded',
@@ -212,6 +214,7 @@ export const peopleOnly: ReadonlySet<string> = new Set([
   'POST /v1/user/second-factors/recovery-codes',
   'POST /v1/user/second-factors/passkeys/start',
   'POST /v1/user/second-factors/passkeys',
+  'POST /v1/user/second-factors/passkeys/challenge',
   'DELETE /v1/user/second-factors/passkeys/{passkey_id}',
   'GET /v1/user/identities',
   'DELETE /v1/user/identities/{identity_id}',
@@ -342,6 +345,11 @@ const requests: Record<string, MakeRequest> = {
     const { options } = (await person.post('/v1/user/second-factors/passkeys/start', { password })).body
     const { origin } = caller.server.application.config.publicUrl
     return { person, body: { name: 'Laptop', response: createAuthenticator(origin).create(options) } }
+  },
+  'POST /v1/user/second-factors/passkeys/challenge': async (caller) => {
+    const person = await addPerson(caller)
+    await addPasskey(person, caller.server.application.config.publicUrl.origin)
+    return { person }
   },
   'DELETE /v1/user/second-factors/passkeys/{passkey_id}': async (caller) => {
     const person = await addPerson(caller)

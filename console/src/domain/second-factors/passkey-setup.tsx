@@ -2,7 +2,7 @@ import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { text } from '../../text/index.ts'
 import { EndingSessions } from '../session/ending-sessions.tsx'
-import { PasswordField } from '../session/password-field.tsx'
+import { ConfirmField } from './confirm-field.tsx'
 import { useAddPasskey } from './queries.ts'
 import type { SetupProps } from './totp-setup.tsx'
 
@@ -27,7 +27,7 @@ export function PasskeySetup({ onAdded, alternative }: SetupProps) {
           error={errors.name}
         />
         <EndingSessions />
-        <PasswordField error={errors.password} />
+        <ConfirmField error={add.error} />
       </Form>
       {alternative}
     </div>

@@ -1,8 +1,10 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
-import type { NewPasskeyInput, ReauthenticationInput, TotpVerificationInput } from '../../contract.ts'
+import type { NewPasskeyInput, TotpVerificationInput } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { sessionQuery } from '../../api/session.ts'
 import { sessionsQuery } from '../session/sessions-query.ts'
+import { confirmIdentity } from './confirm-identity.ts'
+import type { Confirmation } from './confirm-identity.ts'
 import { createPasskey } from './passkeys.ts'
 
 /** The person's second factors. */
@@ -25,8 +27,8 @@ export function useReloadFactors() {
 /** Starts the setup of an authenticator app. */
 export function useStartTotp() {
   return useMutation({
-    mutationFn: (proof: ReauthenticationInput) =>
-      callApi('POST', '/v1/user/second-factors/totp', { body: proof }),
+    mutationFn: async (confirmation: Confirmation) =>
+      callApi('POST', '/v1/user/second-factors/totp', { body: await confirmIdentity(confirmation) }),
   })
 }
 
@@ -45,9 +47,9 @@ export function useVerifyTotp(onAdded: OnFactorAdded) {
 /** Adds a passkey. Reports it even after the form has closed. */
 export function useAddPasskey(onAdded: OnFactorAdded) {
   return useMutation({
-    mutationFn: async ({ name, password }: { name: string; password: string }) => {
+    mutationFn: async ({ name, ...confirmation }: { name: string } & Confirmation) => {
       const { options } = await callApi('POST', '/v1/user/second-factors/passkeys/start', {
-        body: { password },
+        body: await confirmIdentity(confirmation),
       })
       const body: NewPasskeyInput = { name, response: await createPasskey(options) }
       return callApi('POST', '/v1/user/second-factors/passkeys', { body })
@@ -60,13 +62,15 @@ export function useAddPasskey(onAdded: OnFactorAdded) {
 export function useRemoveFactor(factor: 'totp' | number) {
   const reload = useReloadFactors()
   return useMutation({
-    mutationFn: (proof: ReauthenticationInput) =>
-      factor === 'totp'
-        ? callApi('DELETE', '/v1/user/second-factors/totp', { body: proof })
+    mutationFn: async (confirmation: Confirmation) => {
+      const body = await confirmIdentity(confirmation)
+      return factor === 'totp'
+        ? callApi('DELETE', '/v1/user/second-factors/totp', { body })
         : callApi('DELETE', '/v1/user/second-factors/passkeys/{passkey_id}', {
             path: { passkey_id: factor },
-            body: proof,
-          }),
+            body,
+          })
+    },
     onSuccess: reload,
   })
 }
@@ -74,8 +78,10 @@ export function useRemoveFactor(factor: 'totp' | number) {
 /** Replaces the recovery codes. Reports the new ones even after the form has closed. */
 export function useRotateRecoveryCodes(onRotated: OnFactorAdded) {
   return useMutation({
-    mutationFn: (proof: ReauthenticationInput) =>
-      callApi('POST', '/v1/user/second-factors/recovery-codes', { body: proof }),
+    mutationFn: async (confirmation: Confirmation) =>
+      callApi('POST', '/v1/user/second-factors/recovery-codes', {
+        body: await confirmIdentity(confirmation),
+      }),
     onSuccess: (rotated) => onRotated(rotated.recovery_codes),
   })
 }

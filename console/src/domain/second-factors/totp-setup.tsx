@@ -6,8 +6,8 @@ import { Skeleton } from '../../components/states.tsx'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { EndingSessions } from '../session/ending-sessions.tsx'
-import { PasswordField } from '../session/password-field.tsx'
 import { CodeField } from './code-field.tsx'
+import { ConfirmField } from './confirm-field.tsx'
 import { useVerifyTotp, useStartTotp } from './queries.ts'
 import type { OnFactorAdded } from './queries.ts'
 
@@ -30,11 +30,11 @@ export function TotpSetup({ onAdded, alternative }: SetupProps) {
           submitLabel={text.secondFactors.next}
           busy={start.isPending}
           error={start.error}
-          onSubmit={({ password }) => start.mutate({ password })}
+          onSubmit={(values) => start.mutate(values)}
         >
           <p className="text-muted">{text.secondFactors.passwordFirst}</p>
           <EndingSessions />
-          <PasswordField error={fieldErrors(start.error).password} />
+          <ConfirmField error={start.error} />
         </Form>
         {alternative}
       </div>

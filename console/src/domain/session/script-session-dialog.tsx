@@ -5,14 +5,16 @@ import { useSession } from '../../api/session.ts'
 import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'
-import type { ScriptSession, NewScriptSessionInput } from '../../contract.ts'
+import type { ScriptSession } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { usePasswordsAllowed } from '../installation.ts'
-import { PasswordField } from './password-field.tsx'
+import { ConfirmField } from '../second-factors/confirm-field.tsx'
+import { confirmIdentity } from '../second-factors/confirm-identity.ts'
+import type { Confirmation } from '../second-factors/confirm-identity.ts'
 import { profileQuery } from './profile-query.ts'
 import { sessionsQuery } from './sessions-query.ts'
 
@@ -29,7 +31,7 @@ export function ScriptSessionDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** Names a session for scripts. Needs the password, or a recent sign-in at the identity provider. */
+/** Names a session for scripts. Needs a confirmation, or a recent sign-in at the identity provider. */
 function ScriptSessionForm({ onCreated }: { onCreated: (session: ScriptSession) => void }) {
   const creation = useCreateScriptSession(onCreated)
   const profile = useQuery(profileQuery)
@@ -43,7 +45,9 @@ function ScriptSessionForm({ onCreated }: { onCreated: (session: ScriptSession) 
       busy={creation.isPending}
       error={error}
       remedy={isTooOld ? <SignInAgain /> : undefined}
-      onSubmit={({ name, password }) => creation.mutate(asksPassword ? { name, password } : { name })}
+      onSubmit={({ name, ...confirmation }) =>
+        creation.mutate({ name, confirmation: asksPassword ? confirmation : null })
+      }
     >
       <TextField
         label={words.name}
@@ -54,11 +58,7 @@ function ScriptSessionForm({ onCreated }: { onCreated: (session: ScriptSession) 
         required
         error={fieldErrors(error).name}
       />
-      {asksPassword ? (
-        <PasswordField error={fieldErrors(error).password} />
-      ) : (
-        <p className="text-muted">{words.bySso}</p>
-      )}
+      {asksPassword ? <ConfirmField error={error} /> : <p className="text-muted">{words.bySso}</p>}
     </Form>
   )
 }
@@ -67,7 +67,10 @@ function ScriptSessionForm({ onCreated }: { onCreated: (session: ScriptSession) 
 function useCreateScriptSession(onCreated: (session: ScriptSession) => void) {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (body: NewScriptSessionInput) => callApi('POST', '/v1/auth/sessions', { body }),
+    mutationFn: async ({ name, confirmation }: { name: string; confirmation: Confirmation | null }) => {
+      const proof = confirmation === null ? {} : await confirmIdentity(confirmation)
+      return callApi('POST', '/v1/auth/sessions', { body: { name, ...proof } })
+    },
     onSuccess: (session) => {
       onCreated(session)
       void queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey })

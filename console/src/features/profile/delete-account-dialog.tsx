@@ -9,16 +9,17 @@ import { ActiveDeployments } from '../../domain/deployments/active-deployments.t
 import { ownDeploymentsQuery } from '../../domain/deployments/queries.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 import { usePasswordsAllowed } from '../../domain/installation.ts'
+import { ConfirmField } from '../../domain/second-factors/confirm-field.tsx'
+import type { Confirmation } from '../../domain/second-factors/confirm-identity.ts'
 import { organizationsQuery, useSwitchOrganization } from '../../domain/session/organizations.ts'
-import { PasswordField } from '../../domain/session/password-field.tsx'
 import { text } from '../../text/index.ts'
 import { useDeleteAccount } from './queries.ts'
 
 const words = text.profile
 
-/** Deletes the account after the password, and first says what ends with it, or why it can't be deleted. */
+/** Deletes the account after a confirmation, and first says what ends with it, or why it can't be deleted. */
 export function DeleteAccountDialog({ profile, onClose }: { profile: Profile; onClose: () => void }) {
-  const [password, setPassword] = useState('')
+  const [confirmation, setConfirmation] = useState<Confirmation>({ password: '' })
   const deletion = useDeleteAccount()
   const organizations = useQuery({ ...organizationsQuery, staleTime: 0 })
   const deployments = useQuery({
@@ -41,7 +42,7 @@ export function DeleteAccountDialog({ profile, onClose }: { profile: Profile; on
       busy={deletion.isPending}
       disabled={!isKnown || owned.length > 0}
       error={deletion.error}
-      onConfirm={() => deletion.mutate(asksPassword ? { password } : {})}
+      onConfirm={() => deletion.mutate(asksPassword ? confirmation : null)}
     >
       {failed ? (
         <ErrorState error={failed.error} onRetry={() => void failed.refetch()} />
@@ -56,7 +57,7 @@ export function DeleteAccountDialog({ profile, onClose }: { profile: Profile; on
             <ActiveDeployments title={words.deploymentsEnd(ending.length)} deployments={ending} />
           )}
           {asksPassword ? (
-            <PasswordField value={password} onChange={({ target }) => setPassword(target.value)} />
+            <ConfirmField error={deletion.error} onChange={setConfirmation} />
           ) : (
             <p className="text-muted">{words.deleteBySso}</p>
           )}

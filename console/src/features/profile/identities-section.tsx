@@ -3,12 +3,12 @@ import { useState } from 'react'
 import type { LinkedIdentity } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { fieldErrors, Form } from '../../components/form.tsx'
+import { Form } from '../../components/form.tsx'
 import { Section } from '../../components/page.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { usePasswordsAllowed } from '../../domain/installation.ts'
+import { ConfirmField } from '../../domain/second-factors/confirm-field.tsx'
 import { EndingSessions } from '../../domain/session/ending-sessions.tsx'
-import { PasswordField } from '../../domain/session/password-field.tsx'
 import { ssoProvidersQuery } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -57,7 +57,7 @@ function IdentityItem({ identity, mayRemove }: { identity: LinkedIdentity; mayRe
   )
 }
 
-/** Removes the link after the password. */
+/** Removes the link after a confirmation. */
 function UnlinkDialog({ id, name, onClose }: { id: number; name: string; onClose: () => void }) {
   const removal = useUnlinkIdentity(id)
   const toasts = useToasts()
@@ -75,10 +75,10 @@ function UnlinkDialog({ id, name, onClose }: { id: number; name: string; onClose
         submitLabel={text.profile.unlink}
         busy={removal.isPending}
         error={removal.error}
-        onSubmit={({ password }) => removal.mutate(password, { onSuccess })}
+        onSubmit={(values) => removal.mutate(values, { onSuccess })}
       >
         <EndingSessions />
-        <PasswordField error={fieldErrors(removal.error).password} />
+        <ConfirmField error={removal.error} />
       </Form>
     </Dialog>
   )

@@ -1,8 +1,10 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import type { AccountDeletionInput, PasswordChangeInput, ProfileUpdateInput } from '../../contract.ts'
+import type { PasswordChangeInput, ProfileUpdateInput } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
+import { confirmIdentity } from '../../domain/second-factors/confirm-identity.ts'
+import type { Confirmation } from '../../domain/second-factors/confirm-identity.ts'
 import { profileQuery } from '../../domain/session/profile-query.ts'
 import { ownInvitationsQuery } from '../../domain/session/invitations-query.ts'
 import { sessionsQuery } from '../../domain/session/sessions-query.ts'
@@ -46,14 +48,14 @@ export const identitiesQuery = queryOptions({
   queryFn: ({ signal }) => callApi('GET', '/v1/user/identities', { signal }),
 })
 
-/** Unlinks an account at an identity provider with the password; other sessions of the person end. */
+/** Unlinks an account at an identity provider after a confirmation; other sessions of the person end. */
 export function useUnlinkIdentity(id: number) {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (password: string) =>
+    mutationFn: async (confirmation: Confirmation) =>
       callApi('DELETE', '/v1/user/identities/{identity_id}', {
         path: { identity_id: id },
-        body: { password },
+        body: await confirmIdentity(confirmation),
       }),
     // Not awaited: the reload removes the dialog, whose callback must run first.
     onSuccess: () => {
@@ -75,12 +77,15 @@ export function useEndSessions() {
   })
 }
 
-/** Deletes the account, clears cached data and opens the sign-in page. */
+/** Deletes the account after a confirmation or a recent sign-in through SSO, and opens the sign-in page. */
 export function useDeleteAccount() {
   const queryClient = useQueryClient()
   const navigate = useNavigate()
   return useMutation({
-    mutationFn: (body: AccountDeletionInput) => callApi('DELETE', '/v1/user', { body }),
+    mutationFn: async (confirmation: Confirmation | null) =>
+      callApi('DELETE', '/v1/user', {
+        body: confirmation === null ? {} : await confirmIdentity(confirmation),
+      }),
     onSuccess: async () => {
       notifyOtherTabs('ended')
       queryClient.setQueryData(sessionQuery.queryKey, null)

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { fieldErrors, Form } from '../../components/form.tsx'
+import { Form } from '../../components/form.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import type { SecondFactors } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { ConfirmField } from '../../domain/second-factors/confirm-field.tsx'
 import { PasskeySetup } from '../../domain/second-factors/passkey-setup.tsx'
 import { supportsPasskeys } from '../../domain/second-factors/passkeys.ts'
 import {
@@ -18,7 +19,6 @@ import {
 import { RecoveryCodesDialog } from '../../domain/second-factors/recovery-codes.tsx'
 import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
 import { EndingSessions } from '../../domain/session/ending-sessions.tsx'
-import { PasswordField } from '../../domain/session/password-field.tsx'
 import { formatDay, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { sections } from './sections.ts'
@@ -114,7 +114,7 @@ function Factors({ factors: { totp, passkeys, recovery_codes_left: left } }: { f
   )
 }
 
-/** Removes the authenticator app, or the passkey with an id, after the password. */
+/** Removes the authenticator app, or the passkey with an id, after a confirmation. */
 function RemoveFactorDialog({
   factor,
   title,
@@ -136,16 +136,16 @@ function RemoveFactorDialog({
         submitLabel={text.secondFactors.remove}
         busy={removal.isPending}
         error={removal.error}
-        onSubmit={({ password }) => removal.mutate({ password }, { onSuccess })}
+        onSubmit={(values) => removal.mutate(values, { onSuccess })}
       >
         <EndingSessions />
-        <PasswordField error={fieldErrors(removal.error).password} />
+        <ConfirmField error={removal.error} />
       </Form>
     </Dialog>
   )
 }
 
-/** Replaces the recovery codes after the password. */
+/** Replaces the recovery codes after a confirmation. */
 function RotateCodesDialog({
   onClose,
   onRotated,
@@ -164,9 +164,9 @@ function RotateCodesDialog({
         submitLabel={text.secondFactors.rotate}
         busy={renewal.isPending}
         error={renewal.error}
-        onSubmit={({ password }) => renewal.mutate({ password })}
+        onSubmit={(values) => renewal.mutate(values)}
       >
-        <PasswordField error={fieldErrors(renewal.error).password} />
+        <ConfirmField error={renewal.error} />
       </Form>
     </Dialog>
   )

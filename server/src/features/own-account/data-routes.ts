@@ -2,6 +2,7 @@ import type { App } from '../../http/app.ts'
 import { clearSessionCookie } from '../../http/current-viewer.ts'
 import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
+import { toProof } from '../second-factors/schemas.ts'
 import { deleteAccount } from './delete-account.ts'
 import { exportData } from './export-data.ts'
 import { accountDeletionBody, exportBody } from './schemas.ts'
@@ -9,7 +10,7 @@ import { accountDeletionBody, exportBody } from './schemas.ts'
 const tags = ['Accounts']
 
 /** The routes with which a person takes their data and deletes their account. */
-export function ownDataRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'config'>): void {
+export function ownDataRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>): void {
   app.get(
     '/v1/user/export',
     {
@@ -38,18 +39,27 @@ export function ownDataRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'c
         operationId: 'deleteAccount',
         summary: 'Delete your account',
         description:
-          'Ends your deployments and sessions, and closes organizations that you are the only member of. The body has your password; ' +
-          'without one, the session must come from an SSO sign-in within the last ten minutes (403 `sign_in_again`). As the last ' +
+          'Ends your deployments and sessions, and closes organizations that you are the only member of. The body has your password, a code of your second factor, or a passkey; ' +
+          'without any, the session must come from an SSO sign-in within the last ten minutes (403 `sign_in_again`). As the last ' +
           'super_admin of an organization with other members: 409 `last_super_admin`.',
         tags,
         body: accountDeletionBody,
         responseHeaders: { 'Set-Cookie': 'Clears the session cookie' },
         response: { 204: noContent },
-        errors: ['rate_limited', 'invalid_credentials', 'no_password', 'sign_in_again', 'last_super_admin'],
+        errors: [
+          'rate_limited',
+          'invalid_credentials',
+          'no_password',
+          'invalid_code',
+          'invalid_passkey',
+          'second_factor_unreadable',
+          'sign_in_again',
+          'last_super_admin',
+        ],
       },
     },
     async ({ body, viewer }, reply) => {
-      await deleteAccount(deps, viewer, body.password)
+      await deleteAccount(deps, viewer, toProof(body))
       clearSessionCookie(reply, deps.config.sessionCookie)
       return reply.code(204).send(null)
     },

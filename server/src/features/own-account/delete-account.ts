@@ -3,7 +3,6 @@ import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { eraseAccount } from '../accounts/erase-account.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
-import { verifyOwnPassword } from '../accounts/verify-own-password.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { closeAccount } from '../billing/processor/close-account.ts'
 import { terminateDeployments } from '../deployments/changes/member-deployments.ts'
@@ -20,22 +19,28 @@ import {
   lockMemberships,
 } from '../organizations/memberships.ts'
 import { deleteSecondFactors } from '../second-factors/delete-second-factors.ts'
+import type { Reauthentication } from '../second-factors/reauthenticate.ts'
 import { endServiceMembers, lockServiceAccounts } from '../service-members/end-service-members.ts'
-import { assertRecentSignIn } from '../sessions/assert-recent-sign-in.ts'
 import { deleteSessions } from '../sessions/delete-sessions.ts'
 import { deleteLinks } from '../sign-in/delete-links.ts'
 import { unlinkIdentities } from '../sso/unlink-identities.ts'
+import { proveIdentity } from './prove-identity.ts'
 
-type Deps = Pick<Services, 'db' | 'clock'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>
 
-/** Closes one-person organizations too. Throws `last_super_admin`, `invalid_credentials`, `sign_in_again`. */
-export async function deleteAccount(deps: Deps, viewer: Viewer, password: string | undefined): Promise<void> {
-  await reauthenticate(deps, viewer, password)
+/** Closes one-person organizations too. Throws like `proveIdentity`, and `last_super_admin`. */
+export async function deleteAccount(
+  deps: Deps,
+  viewer: Viewer,
+  proof: Reauthentication | null,
+): Promise<void> {
+  const consume = await proveIdentity(deps, viewer, proof, 'user.deleted')
   const { db, clock } = deps
   const { userId, email } = viewer
   await db.transaction().execute(async (transaction) => {
     const at = clock()
     await lockAccount(transaction, userId)
+    await consume(transaction)
     for (const organizationId of await listOrganizationIds(transaction, userId)) {
       await leaveForever(transaction, viewer, organizationId, at)
     }
@@ -50,12 +55,6 @@ export async function deleteAccount(deps: Deps, viewer: Viewer, password: string
       target: { type: 'user', id: userId, name: email },
     })
   })
-}
-
-/** Requires the password, or a sign-in through SSO within the last ten minutes. */
-async function reauthenticate(deps: Deps, viewer: Viewer, password: string | undefined): Promise<void> {
-  if (password === undefined) return assertRecentSignIn(deps, viewer)
-  await verifyOwnPassword(deps, viewer, password, 'user.deleted')
 }
 
 async function leaveForever(

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { entityId, optionalField, text, timestamp, unicodeText } from '../../http/schemas.ts'
-import type { Reauthentication } from '../second-factors/reauthenticate.ts'
-import { factorCode } from '../second-factors/schemas.ts'
+import { entityId, text, timestamp } from '../../http/schemas.ts'
+import { optionalProof } from '../second-factors/schemas.ts'
 
 export const newScriptSessionBody = z
   .object({
@@ -9,21 +8,12 @@ export const newScriptSessionBody = z
       description: 'A name for the list of your sessions',
       examples: ['Nightly report'],
     }),
-    password: optionalField(unicodeText()).describe('Your password'),
-    code: optionalField(factorCode).describe(
-      'A code of your authenticator app or a recovery code, instead of the password',
-    ),
+    ...optionalProof,
   })
   .meta({
     id: 'NewScriptSession',
     examples: [{ name: 'Nightly report', password: 'correct horse battery' }],
   })
-
-/** What the caller proves their identity with; null for a recent sign-in through SSO. */
-export function toProof({ password, code }: z.output<typeof newScriptSessionBody>): Reauthentication | null {
-  if (password !== undefined) return { password }
-  return code === undefined ? null : { code }
-}
 
 export const scriptSessionBody = z
   .object({
@@ -37,11 +27,7 @@ export const scriptSessionBody = z
   .meta({ id: 'ScriptSession', description: 'A new session for a script' })
 
 export const accountDeletionBody = z
-  .object({
-    password: optionalField(z.string()).describe(
-      'Required if the account has a password and SSO was not used',
-    ),
-  })
+  .object(optionalProof)
   .meta({ id: 'AccountDeletion', examples: [{ password: 'correct horse battery' }] })
 
 const rows = z.array(z.record(z.string(), z.unknown()))

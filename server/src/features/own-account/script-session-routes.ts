@@ -2,7 +2,8 @@ import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
 import { maxScriptSessions } from '../sessions/start-script-session.ts'
 import { createScriptSession } from './create-script-session.ts'
-import { newScriptSessionBody, scriptSessionBody, toProof } from './schemas.ts'
+import { toProof } from '../second-factors/schemas.ts'
+import { newScriptSessionBody, scriptSessionBody } from './schemas.ts'
 
 /** The route with which a signed-in person creates a session for a script. */
 export function scriptSessionRoutes(
@@ -17,8 +18,8 @@ export function scriptSessionRoutes(
         operationId: 'createScriptSession',
         summary: 'Create a session for a script',
         description:
-          'Works where a sign-in by password does not: with a second factor, and with SSO. The body has your password, or a code of your second ' +
-          'factor; a wrong one is a 401 `invalid_credentials` or `invalid_code`. Without either, your session must come from an SSO sign-in within ' +
+          'Works where a sign-in by password does not: with a second factor, and with SSO. The body has your password, a code of your second ' +
+          'factor, or a passkey; a wrong one is a 401 `invalid_credentials`, `invalid_code` or `invalid_passkey`. Without any, your session must come from an SSO sign-in within ' +
           `the last ten minutes (403 \`sign_in_again\`). You can have ${maxScriptSessions} sessions for scripts. They end as your other sessions do.`,
         tags: ['Accounts'],
         body: newScriptSessionBody,
@@ -29,6 +30,7 @@ export function scriptSessionRoutes(
           'invalid_credentials',
           'no_password',
           'invalid_code',
+          'invalid_passkey',
           'second_factor_unreadable',
           'sign_in_again',
           'too_many_script_sessions',

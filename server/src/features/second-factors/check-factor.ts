@@ -12,7 +12,14 @@ import { verifySignature } from './webauthn.ts'
 export type VerifiedFactor =
   | { method: 'totp'; step: number }
   | { method: 'recovery_code'; hash: Buffer }
-  | { method: 'passkey'; id: number; challenge: string; signCount: { from: number; to: number } }
+  | VerifiedPasskey
+
+export interface VerifiedPasskey {
+  method: 'passkey'
+  id: number
+  challenge: string
+  signCount: { from: number; to: number }
+}
 
 /** Checks a code of an authenticator app, or a recovery code, without consuming it. Throws `invalid_code`. */
 export async function checkCode(
@@ -39,7 +46,7 @@ export async function checkPasskey(
   { db, config }: Pick<Services, 'db' | 'config'>,
   userId: number,
   response: AuthenticationResponseJSON,
-): Promise<VerifiedFactor> {
+): Promise<VerifiedPasskey> {
   const passkeys = await listPasskeys(db, userId)
   const passkey = passkeys.find((each) => each.credential_id === response.id)
   if (passkey === undefined) throw invalidPasskey()

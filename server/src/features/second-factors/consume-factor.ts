@@ -1,9 +1,10 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import { queueMail } from '../mail/queue-mail.ts'
-import type { VerifiedFactor } from './check-factor.ts'
+import type { VerifiedFactor, VerifiedPasskey } from './check-factor.ts'
 import { invalidCode, invalidPasskey, secondFactorRequired } from './errors.ts'
 import { advancePasskey, consumeChallenge } from './passkey-store.ts'
+import type { ChallengePurpose } from './passkey-store.ts'
 import { consumeRecoveryCode, consumeTotpStep, listFactorMethods } from './store.ts'
 
 /** Throws `invalid_code` or `invalid_passkey` if another request consumed the factor first. */
@@ -13,17 +14,25 @@ export async function consumeFactor(
   factor: VerifiedFactor,
   at: Date,
 ): Promise<void> {
-  if (factor.method === 'passkey') {
-    const { id, challenge: text, signCount } = factor
-    const isOpen = await consumeChallenge(transaction, { text, userId, purpose: 'sign_in', at })
-    if (!isOpen || !(await advancePasskey(transaction, id, { ...signCount, at }))) throw invalidPasskey()
-    return
-  }
+  if (factor.method === 'passkey')
+    return consumePasskey(transaction, userId, factor, at, { purpose: 'sign_in' })
   const isFirst =
     factor.method === 'totp'
       ? await consumeTotpStep(transaction, userId, factor.step)
       : await consumeRecoveryCode(transaction, userId, factor.hash)
   if (!isFirst) throw invalidCode()
+}
+
+/** Throws `invalid_passkey` if the challenge has another purpose, or another request consumed it first. */
+export async function consumePasskey(
+  transaction: DatabaseTransaction,
+  userId: number,
+  { id, challenge: text, signCount }: VerifiedPasskey,
+  at: Date,
+  purpose: ChallengePurpose,
+): Promise<void> {
+  const isOpen = await consumeChallenge(transaction, { text, userId, at, ...purpose })
+  if (!isOpen || !(await advancePasskey(transaction, id, { ...signCount, at }))) throw invalidPasskey()
 }
 
 /**

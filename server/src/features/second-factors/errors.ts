@@ -12,7 +12,7 @@ export function invalidPasskey(): ApplicationError {
 }
 
 /** Whether a presented factor was wrong. */
-export function isInvalidFactor(error: unknown): boolean {
+export function isInvalidFactor(error: unknown): error is ApplicationError {
   return error instanceof ApplicationError && ['invalid_code', 'invalid_passkey'].includes(error.code)
 }
 
@@ -35,6 +35,11 @@ export function secondFactorRequired(
 
 export function isFactorRequired(error: unknown): boolean {
   return error instanceof ApplicationError && error.code === 'second_factor_required'
+}
+
+export function noPasskey(): ApplicationError {
+  const message = 'This account has no passkey. Confirm with the password or a code.'
+  return new ApplicationError('no_second_factor', message)
 }
 
 export function noSecondFactor(): ApplicationError {

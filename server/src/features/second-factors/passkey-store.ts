@@ -5,8 +5,10 @@ import type { PasskeysTable } from './tables.ts'
 
 export type Passkey = Selectable<PasskeysTable>
 
-/** What the signature of a challenge permits. */
-export type ChallengePurpose = 'registration' | 'sign_in'
+/** What the signature of a challenge permits: a reauthentication only in the session that asked for it. */
+export type ChallengePurpose =
+  | { purpose: 'registration' | 'sign_in' }
+  | { purpose: 'reauthentication'; sessionId: number }
 
 /** A user's passkeys, earliest first. */
 export function listPasskeys(db: Database, userId: number): Promise<Passkey[]> {
@@ -62,25 +64,33 @@ export const challengeMilliseconds = 5 * 60_000
 
 export async function insertChallenge(
   db: Database,
-  challenge: { text: string; userId: number; purpose: ChallengePurpose; expiresAt: Date },
+  challenge: { text: string; userId: number; expiresAt: Date } & ChallengePurpose,
 ): Promise<void> {
   const { text, userId, purpose, expiresAt } = challenge
+  const session_id = challenge.purpose === 'reauthentication' ? challenge.sessionId : null
   await db
     .insertInto('passkey_challenges')
-    .values({ challenge_hash: hashToken(text), user_id: userId, purpose, expires_at: expiresAt })
+    .values({ challenge_hash: hashToken(text), user_id: userId, purpose, session_id, expires_at: expiresAt })
     .execute()
 }
 
-/** Consumes a challenge; false if it is unknown, used, expired, or another user's. */
+/** Deletes the open challenges of a session, so that each session has at most one. */
+export async function deleteSessionChallenges(db: Database, sessionId: number): Promise<void> {
+  await db.deleteFrom('passkey_challenges').where('session_id', '=', sessionId).execute()
+}
+
+/** Consumes a challenge; false if it is unknown, used, expired, or not of this user, session and purpose. */
 export async function consumeChallenge(
   db: Database,
-  challenge: { text: string; userId: number; purpose: ChallengePurpose; at: Date },
+  challenge: { text: string; userId: number; at: Date } & ChallengePurpose,
 ): Promise<boolean> {
+  const sessionId = challenge.purpose === 'reauthentication' ? challenge.sessionId : null
   const { numDeletedRows } = await db
     .deleteFrom('passkey_challenges')
     .where('challenge_hash', '=', hashToken(challenge.text))
     .where('user_id', '=', challenge.userId)
     .where('purpose', '=', challenge.purpose)
+    .where('session_id', 'is not distinct from', sessionId)
     .where('expires_at', '>', challenge.at)
     .executeTakeFirst()
   return numDeletedRows > 0n

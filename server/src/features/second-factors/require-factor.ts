@@ -9,7 +9,7 @@ import { secondFactorRequired } from './errors.ts'
 import { challengeMilliseconds, insertChallenge, listPasskeys } from './passkey-store.ts'
 import { listFactorMethods } from './store.ts'
 import type { FactorMethod } from './store.ts'
-import { createSignInOptions } from './webauthn.ts'
+import { createRequestOptions } from './webauthn.ts'
 
 /** Three of a million codes are right: an attacker with the password succeeds with 2 % a year. */
 const limit: RateLimit = {
@@ -50,7 +50,7 @@ async function challenge(
   methods: readonly FactorMethod[],
 ): Promise<ApplicationError> {
   if (!methods.includes('passkey')) return secondFactorRequired(methods)
-  const options = await createSignInOptions(config, await listPasskeys(db, userId))
+  const options = await createRequestOptions(config, await listPasskeys(db, userId))
   const expiresAt = new Date(clock().getTime() + challengeMilliseconds)
   await insertChallenge(db, { text: options.challenge, userId, purpose: 'sign_in', expiresAt })
   return secondFactorRequired(methods, options)

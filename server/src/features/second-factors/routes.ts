@@ -6,12 +6,14 @@ import { assertPasswordsAllowed } from '../accounts/access-policy.ts'
 import { addPasskey, startPasskey } from './enroll-passkey.ts'
 import { startTotp, verifyTotp } from './enroll-totp.ts'
 import { listOwnFactors } from './list-factors.ts'
+import { challengeOwnPasskey } from './reauthenticate.ts'
 import { removePasskey, removeTotp } from './remove-factors.ts'
 import { rotateRecoveryCodes } from './rotate-recovery-codes.ts'
 import {
   verificationBody,
   factorAddedBody,
   newPasskeyBody,
+  passkeyChallengeBody,
   passkeyParams,
   passkeySetupBody,
   reauthenticationBody,
@@ -26,13 +28,14 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 const tags = ['Accounts']
 
 const reauthentication =
-  'The body has your password, or a code of your second factor; a wrong one is a 401 `invalid_credentials` or `invalid_code`.'
+  'The body has your password, a code of your second factor, or a passkey; a wrong one is a 401 `invalid_credentials`, `invalid_code` or `invalid_passkey`.'
 
 const reauthenticationErrors = [
   'rate_limited',
   'invalid_credentials',
   'no_password',
   'invalid_code',
+  'invalid_passkey',
   'second_factor_unreadable',
 ] as const
 
@@ -165,6 +168,24 @@ export function secondFactorRoutes(app: App, deps: Deps): void {
       const { recoveryCodes } = await addPasskey(deps, viewer, { name: body.name, response })
       return { recovery_codes: recoveryCodes }
     },
+  )
+
+  app.post(
+    '/v1/user/second-factors/passkeys/challenge',
+    {
+      config: { permission: null, admitsServices: false },
+      schema: {
+        operationId: 'challengePasskey',
+        summary: 'Get a challenge for your passkey, in place of your password',
+        description:
+          'Its signature confirms one action of this session, within five minutes, as `passkey` where a body takes your password. ' +
+          'It does not sign in. A later challenge replaces it. Without a passkey: 409 `no_second_factor`.',
+        tags,
+        response: { 200: passkeyChallengeBody },
+        errors: ['no_second_factor'],
+      },
+    },
+    async ({ viewer }) => ({ options: { ...(await challengeOwnPasskey(deps, viewer)) } }),
   )
 
   app.delete(

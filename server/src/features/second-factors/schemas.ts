@@ -1,18 +1,11 @@
+import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import { z } from 'zod'
-import { count, entityId, pathId, text, timestamp, unicodeText } from '../../http/schemas.ts'
+import { count, entityId, optionalField, pathId, text, timestamp, unicodeText } from '../../http/schemas.ts'
 import type { OwnFactors } from './list-factors.ts'
+import type { Reauthentication } from './reauthenticate.ts'
 
 /** A code of six digits or a recovery code. */
 export const factorCode = unicodeText().trim().min(1).max(64)
-
-export const reauthenticationBody = z
-  .union([
-    z.object({ password: unicodeText().describe('Your password') }).meta({ title: 'Your password' }),
-    z
-      .object({ code: factorCode.describe('The code') })
-      .meta({ title: 'A code of your authenticator app, or a recovery code' }),
-  ])
-  .meta({ id: 'Reauthentication', examples: [{ password: 'correct horse battery' }] })
 
 export const verificationBody = z
   .object({ code: factorCode.describe('The six digits that the app shows') })
@@ -62,6 +55,39 @@ export const passkeySignature = z
     id: 'PasskeySignature',
     description: 'The JSON of a `PublicKeyCredential` that signed a challenge',
   })
+  .transform((signature) => signature as AuthenticationResponseJSON)
+
+export const reauthenticationBody = z
+  .union([
+    z.object({ password: unicodeText().describe('Your password') }).meta({ title: 'Your password' }),
+    z
+      .object({ code: factorCode.describe('The code') })
+      .meta({ title: 'A code of your authenticator app, or a recovery code' }),
+    z
+      .object({ passkey: passkeySignature.describe('The signature of your passkey') })
+      .meta({ title: 'A signature of your passkey' }),
+  ])
+  .meta({ id: 'Reauthentication', examples: [{ password: 'correct horse battery' }] })
+
+/** The proof in bodies with other members, where a recent SSO sign-in may stand in for it. */
+export const optionalProof = {
+  password: optionalField(unicodeText()).describe('Your password'),
+  code: optionalField(factorCode).describe(
+    'A code of your authenticator app or a recovery code, instead of the password',
+  ),
+  passkey: optionalField(passkeySignature).describe('A signature of your passkey, instead of the password'),
+}
+
+/** What the caller proves their identity with; null for a recent sign-in through SSO. */
+export function toProof({
+  password,
+  code,
+  passkey,
+}: z.output<z.ZodObject<typeof optionalProof>>): Reauthentication | null {
+  if (password !== undefined) return { password }
+  if (passkey !== undefined) return { passkey }
+  return code === undefined ? null : { code }
+}
 
 const examplePasskey = {
   name: 'Work laptop',
@@ -97,6 +123,14 @@ export const newPasskeyBody = z
       .describe('The JSON of the new `PublicKeyCredential`'),
   })
   .meta({ id: 'NewPasskey', examples: [examplePasskey] })
+
+export const passkeyChallengeBody = z
+  .object({
+    options: z
+      .record(z.string(), z.unknown())
+      .describe('For `PublicKeyCredential.parseRequestOptionsFromJSON`'),
+  })
+  .meta({ id: 'PasskeyChallenge', description: 'The options to sign with a passkey' })
 
 export const passkeySetupBody = z
   .object({

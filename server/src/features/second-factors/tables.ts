@@ -40,6 +40,8 @@ export interface PasskeysTable {
 export interface PasskeyChallengesTable {
   challenge_hash: Buffer
   user_id: number
-  purpose: 'registration' | 'sign_in'
+  purpose: 'registration' | 'sign_in' | 'reauthentication'
+  /** Only of a reauthentication */
+  session_id: number | null
   expires_at: Date
 }

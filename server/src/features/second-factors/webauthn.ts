@@ -30,7 +30,7 @@ export async function createRegistrationOptions(
 }
 
 /** Options for `navigator.credentials.get`, with a new challenge. */
-export async function createSignInOptions(site: Site, existing: readonly Passkey[]) {
+export async function createRequestOptions(site: Site, existing: readonly Passkey[]) {
   const { generateAuthenticationOptions } = await load()
   return generateAuthenticationOptions({
     rpID: toRelyingParty(site),

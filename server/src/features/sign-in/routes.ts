@@ -1,4 +1,3 @@
-import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../http/app.ts'
 import { readSessionToken, setSessionCookie, toVisitor } from '../../http/current-viewer.ts'
@@ -80,7 +79,7 @@ export function signInRoutes(app: App, deps: Deps): void {
       const { passkey, ...credentials } = request.body
       const account = await signIn(deps, toVisitor(request), {
         ...credentials,
-        passkey: passkey as AuthenticationResponseJSON | undefined,
+        passkey,
       })
       return openSession(deps, request, reply, account)
     },

@@ -38,7 +38,7 @@ export function identityRoutes(
         operationId: 'deleteIdentity',
         summary: 'Delete the link to an account at an identity provider',
         description:
-          'Ends your other sessions. The body has your password, or a code of your second factor. If you could not sign in any more: ' +
+          'Ends your other sessions. The body has your password, a code of your second factor, or a passkey. If you could not sign in any more: ' +
           '409 `last_sign_in_method`. A later sign-in through the provider links again if it says that your email is verified.',
         tags,
         params: identityParams,
@@ -50,6 +50,7 @@ export function identityRoutes(
           'invalid_credentials',
           'no_password',
           'invalid_code',
+          'invalid_passkey',
           'second_factor_unreadable',
           'last_sign_in_method',
         ],
