@@ -41,6 +41,7 @@ const personal = [
   'DELETE /v1/user/second-factors/totp',
   'POST /v1/user/second-factors/passkeys/start',
   'POST /v1/user/second-factors/passkeys',
+  'POST /v1/user/second-factors/passkeys/challenge',
   'DELETE /v1/user/second-factors/passkeys/{passkey_id}',
   'POST /v1/user/second-factors/recovery-codes',
   'DELETE /v1/user/identities/{identity_id}',
