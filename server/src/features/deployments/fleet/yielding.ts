@@ -14,6 +14,11 @@ const holdSeconds = 30
 export const isHardwareAwaited = sql<boolean>`EXISTS (
   SELECT FROM instances AS asking WHERE asking.hardware_asked_at IS NOT NULL AND asking.status = 'provisioning')`
 
+/** Names the hardware of an instance type, or of an allocation: a GPU and its shares are the same. */
+const hardwareOf = (name: ReturnType<typeof sql>) => sql`split_part(${name}, '/', 1)`
+const sameHardware = (instanceType: string) =>
+  sql<boolean>`${hardwareOf(sql`instance_type`)} = ${hardwareOf(sql`${instanceType}::text`)}`
+
 interface YieldingDeployment {
   id: string
   isFallingAsleep: boolean
@@ -55,11 +60,11 @@ const selectLine = (instanceType: string, newcomer: string | null = null) => sql
       row_number() OVER (PARTITION BY organization_id ORDER BY asked_at, instances.id) AS own_turn,
       (SELECT max(held.started_at) FROM instances AS held JOIN deployments AS own ON own.id = held.deployment_id
         WHERE own.organization_id = deployments.organization_id
-          AND held.instance_type = instances.instance_type) AS last_started
+          AND ${hardwareOf(sql`held.instance_type`)} = ${hardwareOf(sql`instances.instance_type`)}) AS last_started
     FROM instances JOIN deployments ON deployments.id = deployment_id,
       LATERAL (SELECT coalesce(hardware_asked_at, 'infinity') AS asked_at) AS asking
     WHERE (hardware_asked_at IS NOT NULL OR instances.id = ${newcomer}::uuid) AND instances.status = 'provisioning'
-      AND desired_state = 'awake' AND instance_type = ${instanceType}
+      AND desired_state = 'awake' AND ${sameHardware(instanceType)}
   ) AS lines`
 
 /** True if an instance that is to be served before this one may fit into hardware that is or becomes free. */
@@ -72,7 +77,8 @@ export async function isOvertaking(
     WITH line AS (${selectLine(instanceType, id)})
     SELECT earlier.id FROM line AS own JOIN line AS earlier ON earlier.turn < own.turn
     WHERE own.id = ${id}::uuid AND (earlier.hardware_refused_at IS NULL OR EXISTS (
-      SELECT FROM instances WHERE status = 'releasing' AND started_at IS NOT NULL AND instance_type = ${instanceType}))
+      SELECT FROM instances
+      WHERE status = 'releasing' AND started_at IS NOT NULL AND ${sameHardware(instanceType)}))
     LIMIT 1`.execute(db)
   return rows.length > 0
 }
@@ -94,11 +100,14 @@ export async function offerFreeHardware(db: Database, instanceType: string): Pro
     .set({ hardware_refused_at: null })
     .where('hardware_asked_at', 'is not', null)
     .where('status', '=', 'provisioning')
-    .where('instance_type', '=', instanceType)
+    .where(sameHardware(instanceType))
     .execute()
 }
 
-/** The other deployments with `yields` that hold hardware of this type, the longest idle first. */
+/**
+ * The other deployments with `yields` that hold hardware of this type, the longest idle first. A share of a
+ * GPU is given up for the whole GPU only if all of the GPU's shares can be.
+ */
 async function listYielding(
   db: Database,
   instanceType: string,
@@ -113,8 +122,12 @@ async function listYielding(
     FROM deployments JOIN instances ON deployment_id = deployments.id
       LEFT JOIN instance_loads ON instance_loads.instance_id = instances.id
     WHERE yields AND desired_state IN ('awake', 'asleep') AND deployments.status IN ('deploying', 'running')
-      AND instances.status <> 'released' AND instance_type = ${instanceType} AND deployments.id <> ${exceptId}::uuid
+      AND instances.status <> 'released' AND ${sameHardware(instanceType)} AND deployments.id <> ${exceptId}::uuid
     GROUP BY deployments.id
+    HAVING bool_or(instance_type = ${instanceType} OR NOT EXISTS (
+      SELECT FROM instances AS beside JOIN deployments AS keeping ON keeping.id = beside.deployment_id
+      WHERE NOT keeping.yields AND beside.status <> 'released'
+        AND ${hardwareOf(sql`beside.gpu_allocation_id`)} = ${hardwareOf(sql`instances.gpu_allocation_id`)}))
     ORDER BY coalesce(max(used_at), max(instances.status_changed_at))`.execute(db)
   return rows
 }

@@ -7,7 +7,7 @@ import { deploy, waitForStatus } from '../../../../support/deployments.ts'
 import { makeDue } from '../../../../support/reconcile.ts'
 import { answerJson, startRecordingEngine } from '../../../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../../../support/recording-engine.ts'
-import { createScriptedRuntime } from '../../../../support/scripted-runtime.ts'
+import { createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../../support/server.ts'
 import type { TestServer } from '../../../../support/server.ts'
 
@@ -257,6 +257,73 @@ test('a deployment with a request in flight does not yield', async () => {
   await makeDue(server, waiting.id)
   await waitForStatus(other, waiting.id, 'running')
   expect((await read(owner, id)).status).toBe('sleeping')
+})
+
+/** A host with these GPUs, each given whole or in halves */
+function divideGpus(...gpus: string[]): void {
+  const held = new Map<string, string>()
+  const hardware = createScriptedRuntime()
+  const halvesOf = (allocation: string) =>
+    allocation.includes('/') ? [allocation] : [`${allocation}/1`, `${allocation}/2`]
+  const listOffers = () => [makeOffer('l4-x1/2', { shares: 2 }), makeOffer('l4-x1')]
+  runtime.answer({
+    listOffers,
+    async provision(spec) {
+      const taken = [...held].flatMap(([id, allocation]) =>
+        id === spec.engineId ? [] : halvesOf(allocation),
+      )
+      const wanted = spec.instanceType === 'l4-x1' ? gpus : gpus.flatMap(halvesOf)
+      const free = wanted.find((each) => !halvesOf(each).some((half) => taken.includes(half)))
+      if (free === undefined) return { outcome: 'refused', code: 'no_capacity', message: 'All taken.' }
+      held.set(spec.engineId, free)
+      const result = await hardware.provision(spec)
+      const gpuAllocationId = free.replace(/\/.$/, '/2')
+      return result.outcome === 'provisioned'
+        ? { ...result, instance: { ...result.instance, gpuAllocationId } }
+        : result
+    },
+    release: (_id, engineId) => {
+      held.delete(engineId)
+      return true
+    },
+  })
+}
+
+async function deployOn(client: Client, instance_type: string, isYielding: boolean, status = 'running') {
+  const { body } = await client.post(path, { model_name: 'berth-tiny', instance_type })
+  await waitForStatus(client, body.id, status)
+  await client.patch(`${path}/${body.id}`, { yields: isYielding })
+  waiting.set(body.id, client)
+  return body.id as string
+}
+
+test('a whole GPU waits for its shares, and a share for a whole GPU', async () => {
+  divideGpus('GPU-a')
+  const shares = [await deployOn(owner, 'l4-x1/2', true), await deployOn(owner, 'l4-x1/2', true)]
+  const whole = await deployOn(other, 'l4-x1', true, 'provisioning')
+  for (const id of shares) {
+    await makeIdle(id)
+    await makeDue(server, whole)
+    await waitForStatus(owner, id, 'sleeping')
+  }
+  await waitForStatus(other, whole, 'running')
+
+  await makeIdle(whole)
+  expect((await chat(owner, shares[0]!)).status).toBe(200)
+  expect((await read(other, whole)).status).toBe('sleeping')
+})
+
+test('a share falls asleep for a whole GPU only if the other shares of its GPU may', async () => {
+  divideGpus('GPU-a', 'GPU-b')
+  const mixed = [await deployOn(owner, 'l4-x1/2', true), await deployOn(owner, 'l4-x1/2', false)]
+  const own = await deployOn(owner, 'l4-x1/2', true)
+  for (const id of [...mixed, own]) await makeIdle(id)
+  const whole = await deployOn(other, 'l4-x1', false)
+  expect(await read(other, whole)).toMatchObject({ gpu_allocation_id: 'GPU-b' })
+  expect((await read(owner, own)).status).toBe('sleeping')
+  expect((await read(owner, mixed[0]!)).status).toBe('running')
+  const refused = await deployOn(other, 'l4-x1', false, 'failed')
+  expect((await read(other, refused)).failure_reason).toBe('no_capacity: All taken.')
 })
 
 test('hardware of a deployment without yields is refused', async () => {
