@@ -169,6 +169,48 @@ test('an engine on the CPU of a host with GPUs sees none of them, and leaves the
   expect(onCard).toMatchObject({ instance: { gpuAllocationId: 'GPU-a' } })
 })
 
+/** A llama-server for Vulkan, to which no variable hides a GPU. It prints its arguments and goes on. */
+async function writeVulkanServer(folder: string): Promise<string> {
+  const program = join(folder, 'llama-server')
+  const list = [
+    'Available devices:',
+    '  Vulkan0: NVIDIA Test (24576 MiB)',
+    '  Vulkan1: NVIDIA Test (24576 MiB)',
+  ]
+  await writeFile(
+    program,
+    `#!/bin/sh
+case $1 in
+--version) echo 'version: 10964 (0123abc)' ;;
+--list-devices) echo '${list.join('\n')}' ;;
+*) echo "started with $*"; exec sleep 1000 ;;
+esac
+`,
+    { mode: 0o755 },
+  )
+  return program
+}
+
+test.each([
+  ['a GPU', onGpu, '--device Vulkan1'],
+  ['both GPUs', { instanceType: 'local-gpu-x2', gpuCount: 2 }, '--n-gpu-layers 999'],
+  ['the CPU', { instanceType: 'local-cpu', gpuCount: 0 }, '--n-gpu-layers 0 --device none'],
+])('a llama-server for Vulkan uses no other GPU than its own: %s', async (_name, place, expected) => {
+  const { folder, settings } = await makeGpuHost(['GPU-a', 'GPU-b'])
+  const llamaServerCommand = [await writeVulkanServer(folder)] as const
+  const runtime = await openRuntime({ ...settings, llamaServerCommand })
+  if (place === onGpu) await runtime.provision(makeSpec(tinyVariant, onGpu))
+  const spec = makeSpec(tinyVariant, place)
+  expect(await runtime.provision(spec)).toMatchObject({ outcome: 'provisioned' })
+  await runtime.ensureEngine(spec)
+  const readArguments = async () =>
+    (await runtime.logs.read(spec.engineId, 20)).map(({ line }) => line).join('\n')
+  await expect.poll(readArguments, patient).toContain('started with')
+  const args = await readArguments()
+  expect(args).toContain(expected)
+  if (place.gpuCount === 2) expect(args).not.toContain('--device')
+})
+
 /** An engine that says on which GPU it runs, and goes on. */
 async function writeEngine(folder: string): Promise<string> {
   const program = join(folder, 'engine.mjs')
@@ -265,6 +307,23 @@ test('engines on shares of one GPU, and a whole GPU only if it is empty, also af
   expect(await runtime.provision(makeSpec(tinyVariant, onGpu))).toMatchObject({
     instance: { gpuAllocationId: 'GPU-a' },
   })
+})
+
+test('an engine on a share starts with its share again after shares are not offered anymore', async () => {
+  const { folder, settings } = await makeUsedHost([{ uuid: 'GPU-a', used: 4 }], { gpuShares: 4 })
+  const vllm = join(folder, 'vllm')
+  await writeFile(vllm, '#!/bin/sh\necho "started with $*"\n[ $1 = serve ] && exec sleep 1000\n', {
+    mode: 0o755,
+  })
+  const variant = makeVariant({ kind: 'file', path: tinyModel }, { format: 'pytorch' })
+  const spec = makeSpec(variant, { instanceType: 'local-gpu/4', gpuCount: 1 })
+  const first = await openRuntime({ ...settings, vllmCommand: [vllm] })
+  expect(await first.provision(spec)).toMatchObject({ outcome: 'provisioned' })
+  const second = await openRuntime({ ...settings, vllmCommand: [vllm], gpuShares: 1 })
+  await vi.waitFor(() => second.ensureEngine(spec), patient)
+  await expect
+    .poll(async () => (await second.logs.read(spec.engineId, 20)).map(({ line }) => line).join('\n'), patient)
+    .toContain('--gpu-memory-utilization 0.225')
 })
 
 test('an engine that takes more than its share fails, and leaves the others their memory', async () => {

@@ -11,7 +11,6 @@ import { allFree, findUse, findUser } from './gpu-use.ts'
 import type { HeldGpu, KnownProgram, UseOf } from './gpu-use.ts'
 import type { Gpu } from './gpus.ts'
 import { getMemoryShare, getUsableBytes, nameOthers, shortenUuid } from './host.ts'
-import type { HostOffer } from './host.ts'
 
 /** A running engine is checked by readings of this age. */
 const runningAgeMs = 30_000
@@ -23,16 +22,18 @@ export interface HostGpus {
   /** Why GPUs that an engine holds are lost, as a sentence; null if they work */
   findLost(held: Held, maxAgeMs?: number): Promise<string | null>
   /** Why a reserved place is too small for a start now; null if it isn't */
-  findStartFailure(spec: EngineSpec, held: Held, host: HostOffer): Promise<EngineFailure | null>
+  findStartFailure(spec: EngineSpec, held: Held): Promise<EngineFailure | null>
   /** Why an engine that works must not go on; null if it may */
   findRunFailure(engineId: string, held: Held): Promise<EngineFailure | null>
   /** The part of the memory of each GPU that an engine with this reservation may use */
-  findMemoryShare(held: Held, host: HostOffer): Promise<number>
+  findMemoryShare(held: Held): Promise<number>
 }
 
 interface GpuSources {
   /** None without GPUs */
   gpus: readonly Gpu[]
+  /** The part of the whole memory of each GPU that engines may use together */
+  memoryShare: number
   readGpus: ReadGpus
   listHeldGpus: () => Promise<HeldGpu[]>
   /** The folder of an engine */
@@ -40,7 +41,8 @@ interface GpuSources {
   logger: RuntimeLogger
 }
 
-export function openHostGpus({ gpus, readGpus, listHeldGpus, folderOf, logger }: GpuSources): HostGpus {
+export function openHostGpus(sources: GpuSources): HostGpus {
+  const { gpus, memoryShare, readGpus, listHeldGpus, folderOf, logger } = sources
   const reader = createGpuReader(readGpus, logger)
   const gpusOf = ({ gpus: uuids }: Held) => gpus.filter(({ uuid }) => uuids?.includes(uuid) === true)
 
@@ -67,7 +69,7 @@ export function openHostGpus({ gpus, readGpus, listHeldGpus, folderOf, logger }:
   return {
     readUse,
     findLost,
-    async findStartFailure({ instanceType, memoryBytes, gpuCount }, held, { memoryShare }) {
+    async findStartFailure({ instanceType, memoryBytes, gpuCount }, held) {
       if (held.gpus === null) return null
       const useOf = await readUse(0)
       const needed = held.parts === 1 ? memoryBytes / Math.max(1, gpuCount) : null
@@ -90,7 +92,7 @@ export function openHostGpus({ gpus, readGpus, listHeldGpus, folderOf, logger }:
         `${formatMemory(gpu.memoryBytes / held.parts)} (1/${held.parts}).`
       return { stage: 'runtime', code: 'out_of_memory', message }
     },
-    async findMemoryShare(held, { memoryShare }) {
+    async findMemoryShare(held) {
       if (held.parts > 1) return getMemoryShare({ memoryShare, parts: held.parts })
       const useOf = held.gpus === null ? allFree : await readUse(0)
       const shares = gpusOf(held).map(

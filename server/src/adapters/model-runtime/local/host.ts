@@ -10,7 +10,7 @@ import type { LocalRuntimeSettings } from './settings.ts'
 import { llamaCpp } from '../engines/llama-cpp.ts'
 
 /** Engines' share of memory. The rest is for the server, database and system, or a margin on a GPU. */
-const engineMemoryShare = 0.9
+export const engineMemoryShare = 0.9
 /** `LOCAL_CPU_MAX_BILLIONS`: larger models are slow on the CPU. */
 const defaultCpuMaxBillions = 1
 /** GPU counts that one engine can split a model over */

@@ -26,7 +26,7 @@ import { createAmdReading } from './amd-gpus.ts'
 import { createNvidiaReading } from './gpus.ts'
 import { openHostGpus } from './host-gpus.ts'
 import type { HostGpus } from './host-gpus.ts'
-import { getMemoryShare, limitOffer } from './host.ts'
+import { engineMemoryShare, getMemoryShare, limitOffer } from './host.ts'
 import type { HostOffer } from './host.ts'
 import { openHost } from './inventory/host-state.ts'
 import type { Host } from './inventory/host-state.ts'
@@ -139,6 +139,7 @@ async function openContext(given: LocalRuntimeSettings): Promise<LocalContext> {
   const engines = createEngineControl(settings, settings.engineProgram ?? engineProgram)
   const gpus = openHostGpus({
     gpus: host.inventory.devices.map(({ gpu }) => gpu),
+    memoryShare: settings.gpuMemoryShare ?? engineMemoryShare,
     readGpus: createReading(settings.environment),
     listHeldGpus: () => reservations.listHeldGpus(),
     folderOf: (engineId) => folders.of(engineId),
@@ -192,13 +193,16 @@ function startLogChecks({ folders, settings: { logger } }: LocalContext): () => 
   return () => clearInterval(timer)
 }
 
-function describeCommand({ host: { programs, offers } }: LocalContext, engine: PlannedEngine) {
+function describeCommand({ settings, host: { programs, offers } }: LocalContext, engine: PlannedEngine) {
   const found = offers.find(({ offer }) => offer.instanceType === engine.instanceType)
   return programs.describe(toExampleSpec(engine), {
     gpus: found?.gpus == null ? null : [],
     hidesGpus: found?.hidesGpus ?? false,
     computeCapability: found?.offer.computeCapability ?? null,
-    memoryShare: found === undefined ? 0.9 : getMemoryShare(found),
+    memoryShare: getMemoryShare({
+      memoryShare: settings.gpuMemoryShare ?? engineMemoryShare,
+      parts: found?.parts ?? 1,
+    }),
   })
 }
 
@@ -263,10 +267,9 @@ async function ensureEngine(context: LocalContext, spec: EngineSpec): Promise<En
   return after.phase === 'absent' ? { phase: 'starting', message: 'The engine is about to start.' } : after
 }
 
-async function findStartFailure({ reservations, host: { offers }, gpus }: LocalContext, spec: EngineSpec) {
+async function findStartFailure({ reservations, gpus }: LocalContext, spec: EngineSpec) {
   const reservation = await reservations.find(spec.engineId)
-  const host = findHost(offers, spec)
-  return reservation === null || host === undefined ? null : gpus.findStartFailure(spec, reservation, host)
+  return reservation === null ? null : gpus.findStartFailure(spec, reservation)
 }
 
 function findHost(offers: readonly HostOffer[], { instanceType }: EngineSpec): HostOffer | undefined {
@@ -296,15 +299,15 @@ async function buildStart(
   weights: LocalWeights,
 ): Promise<EngineStart> {
   const reservation = await reservations.find(spec.engineId)
+  if (reservation === null) throw new Error(`engine ${spec.engineId} starts without a reservation`)
   const found = findHost(offers, spec)
   const place = {
-    gpus: reservation?.gpus ?? null,
+    gpus: reservation.gpus,
     hidesGpus: found?.hidesGpus ?? false,
     gpuModel: found?.offer.gpuModel ?? null,
     computeCapability: found?.offer.computeCapability ?? null,
-    memoryShare:
-      reservation === null || found === undefined ? 0.9 : await gpus.findMemoryShare(reservation, found),
-    rights: await containment.prepare(directory, reservation?.weights ?? []),
+    memoryShare: await gpus.findMemoryShare(reservation),
+    rights: await containment.prepare(directory, reservation.weights),
   }
   return programs.build(spec, weights, place)
 }

@@ -1,5 +1,6 @@
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import type { RuntimeEngine } from '../../../../ports/runtime-engine.ts'
+import type { Gpu } from '../gpus.ts'
 import { limitToGpus } from '../limit-to-gpus.ts'
 import { findLibrary } from '../inventory/inventory.ts'
 import type { Inventory } from '../inventory/inventory.ts'
@@ -53,8 +54,9 @@ function openVersions(
   { engines, devices }: Inventory,
   chosen: FoundEngine,
 ): VersionedEngine {
-  const newest = openEngine(settings, chosen)
-  const others = listVersions(engines, devices, chosen).map((engine) => openEngine(settings, engine))
+  const gpus = devices.map(({ gpu }) => gpu)
+  const newest = openEngine(settings, chosen, gpus)
+  const others = listVersions(engines, devices, chosen).map((engine) => openEngine(settings, engine, gpus))
   const versions = others.flatMap(({ facts }) => facts.version ?? [])
   return {
     facts: versions.length === 0 ? newest.facts : { ...newest.facts, versions },
@@ -71,13 +73,17 @@ function findEngine(
   return engine.choose(engineVersion)
 }
 
-/** Opens an engine of this host. */
-export function openEngine(settings: LocalRuntimeSettings, engine: FoundEngine): LocalEngine {
+/** Opens an engine of a host with these GPUs. */
+export function openEngine(
+  settings: LocalRuntimeSettings,
+  engine: FoundEngine,
+  hostGpus: readonly Gpu[],
+): LocalEngine {
   switch (engine.name) {
     case 'embedded':
       return openEmbedded(settings)
     case 'llama-server':
-      return openLlamaServer(settings, engine)
+      return openLlamaServer(settings, engine, hostGpus)
     case 'vllm':
       return openVllm(settings, engine)
   }

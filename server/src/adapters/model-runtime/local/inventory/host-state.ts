@@ -66,7 +66,7 @@ async function readState(settings: LocalRuntimeSettings, containment: Containmen
   const formats = programs.list.flatMap((engine) => engine.formats)
   const devices = inventory.devices.map((device) => ({
     gpu: device.gpu,
-    ...describeUse(inventory, device, (engine) => openEngine(settings, engine).facts.formats),
+    ...describeUse(inventory, device, (engine) => openEngine(settings, engine, []).facts.formats),
   }))
   return { installed, inventory, programs, offers: describeHost(settings, formats, devices) }
 }

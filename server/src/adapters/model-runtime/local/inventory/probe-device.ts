@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { chooseCache } from '../engine/containment.ts'
 import type { EngineRights } from '../engine/containment.ts'
 import { pickEnvironment } from '../engine/engine-environment.ts'
+import { parseDevices } from '../engine/llama-devices.ts'
 import type { Gpu } from '../gpus.ts'
 import { limitToGpus } from '../limit-to-gpus.ts'
 import { lastLine, runProgram } from '../run-program.ts'
@@ -150,8 +151,9 @@ async function askLlamaServer(
     }
     return { works: false, problem: { kind: 'broken', detail: `asked for its devices, ${answer.reason}` } }
   }
-  const [, list = ''] = /Available devices:(.*)/s.exec(answer.stdout + answer.stderr) ?? []
-  return /^ +\w+: \S/m.test(list) ? { works: true, library: null } : unusable('other hardware than this GPU')
+  return parseDevices(answer.stdout + answer.stderr).length > 0
+    ? { works: true, library: null }
+    : unusable('other hardware than this GPU')
 }
 
 const multiply = `
