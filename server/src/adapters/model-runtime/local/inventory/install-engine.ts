@@ -1,4 +1,4 @@
-import { chmod, copyFile, mkdir, rm, statfs, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Account } from '../../../../base/account.ts'
@@ -9,7 +9,12 @@ import { runProgram } from '../run-program.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import { cudaPackages, openPackageIndex } from './cuda-wheels.ts'
 import { examineInstallation } from './find-engines.ts'
-import { lockInstallation, unlockInstallation } from './installation-lock.ts'
+import {
+  clearInstallation,
+  deleteInstallation,
+  lockInstallation,
+  unlockInstallation,
+} from './installation-lock.ts'
 import { installationsFolder, markerFile, packageNames } from './installations.ts'
 import type { PackageName } from './installations.ts'
 import type { Inventory } from './inventory.ts'
@@ -99,22 +104,24 @@ async function fillFolder(
 ): Promise<EngineChange> {
   const folderName = `${name}-${version}`
   const folder = join(installationsFolder(settings.dataDirectory), folderName)
-  if ((await readJson(join(folder, markerFile))) !== null) {
-    onProgress(`${folderName} is already installed.`)
-    return { name: folderName }
-  }
   const other = await lockInstallation(folder)
   if (other !== null) {
     throw new InstallationError(
       `Process ${other} is already installing ${folderName}. Wait for it, or end it.`,
     )
   }
-  try {
-    await fill(folder)
+  if ((await readJson(join(folder, markerFile))) !== null) {
     await unlockInstallation(folder)
+    onProgress(`${folderName} is already installed.`)
+    return { name: folderName }
+  }
+  try {
+    await clearInstallation(folder)
+    await fill(folder)
     await writeJson(join(folder, markerFile), { name, version, installed_at: new Date().toISOString() })
+    await unlockInstallation(folder)
   } catch (error) {
-    await rm(folder, { recursive: true, force: true })
+    await deleteInstallation(folder)
     throw error
   }
   return { name: folderName }

@@ -1,31 +1,68 @@
-import { mkdir, readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { hasErrorCode, readJson, unlessGone, writeJson } from '../files.ts'
 
-/** Names the process that is installing into a folder. */
+/** Names the process that installs into a folder, or deletes it. */
 const lockFile = 'berth-installing.json'
+/** How long a process takes at most to look at a lock and write its own */
+const guardMs = 10_000
 
-/** The id of the process that is installing into a folder; null if none is */
+/** The id of the process that installs into a folder; null if none does */
 export async function findInstaller(folder: string): Promise<number | null> {
   const { pid, started } = (await readJson(join(folder, lockFile))) ?? {}
   if (typeof pid !== 'number' || typeof started !== 'string') return null
   return (await readStart(pid)) === started ? pid : null
 }
 
-/** Makes a folder and marks it as this process's. Resolves to the other process if another has it. */
-export async function lockInstallation(folder: string): Promise<number | null> {
-  try {
-    await mkdir(folder, { mode: 0o755 })
-  } catch (error) {
-    if (!hasErrorCode(error, 'EEXIST')) throw error
+/** Makes a folder, or takes an existing one, and marks it as this process's. Resolves to the id of another. */
+export function lockInstallation(folder: string): Promise<number | null> {
+  return guard(folder, async () => {
+    await mkdir(folder, { mode: 0o755, recursive: true })
     const installer = await findInstaller(folder)
     if (installer !== null) return installer
-    // The installer was interrupted. What it has written may be half a file.
-    await rm(folder, { recursive: true, force: true })
-    await mkdir(folder, { mode: 0o755 })
+    await writeJson(join(folder, lockFile), { pid: process.pid, started: await readStart(process.pid) })
+    return null
+  })
+}
+
+/** Runs a function while no other process looks at the lock of a folder. */
+async function guard<Result>(folder: string, run: () => Promise<Result>): Promise<Result> {
+  const path = join(dirname(folder), `.lock-${basename(folder)}`)
+  for (;;) {
+    try {
+      await mkdir(path)
+      break
+    } catch (error) {
+      if (!hasErrorCode(error, 'EEXIST')) throw error
+      const made = await unlessGone(stat(path), null)
+      // A process that was killed has left it.
+      if (made !== null && made.mtimeMs < Date.now() - guardMs) await unlessGone(rmdir(path), undefined)
+      else await sleep(20)
+    }
   }
-  await writeJson(join(folder, lockFile), { pid: process.pid, started: await readStart(process.pid) })
-  return null
+  try {
+    return await run()
+  } finally {
+    await unlessGone(rmdir(path), undefined)
+  }
+}
+
+/** Deletes what a locked folder has: an interrupted installer may have written half a file. */
+export async function clearInstallation(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (name !== lockFile) await rm(join(folder, name), { recursive: true, force: true })
+  }
+}
+
+/** Deletes a locked folder, which the next installer finds whole or not at all. */
+export async function deleteInstallation(folder: string): Promise<void> {
+  const root = dirname(folder)
+  const removed = `.removed-${basename(folder)}`
+  // Another process may have been killed meanwhile.
+  await rm(join(root, removed), { recursive: true, force: true })
+  await rename(folder, join(root, removed))
+  await rm(join(root, removed), { recursive: true, force: true })
 }
 
 /** Ends the mark of this process. */
@@ -35,9 +72,9 @@ export async function unlockInstallation(folder: string): Promise<void> {
 
 /** When a process started, because its id alone may have been reused; empty if there is none */
 async function readStart(pid: number): Promise<string> {
-  const stat = await unlessGone(readFile(`/proc/${pid}/stat`, 'utf8'), '')
+  const text = await unlessGone(readFile(`/proc/${pid}/stat`, 'utf8'), '')
   if (process.platform !== 'linux') return isAlive(pid) ? 'alive' : ''
-  return stat === '' ? '' : (stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '')
+  return text === '' ? '' : (text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? '')
 }
 
 function isAlive(pid: number): boolean {

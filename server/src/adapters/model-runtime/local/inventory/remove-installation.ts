@@ -6,7 +6,7 @@ import { syncDirectory, unlessGone } from '../files.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import { readdir, readFile } from 'node:fs/promises'
 import { installationsFolder, markerFile, parseFolderName } from './installations.ts'
-import { findInstaller } from './installation-lock.ts'
+import { deleteInstallation, lockInstallation, unlockInstallation } from './installation-lock.ts'
 
 /** Deletes an installation. `instances` are the state folders of all instances. */
 export async function removeInstallation(
@@ -21,11 +21,12 @@ export async function removeInstallation(
     return { refusal: `There is no installation ${name}. ${known}` }
   }
   const folder = join(root, name)
-  const installer = await findInstaller(folder)
+  const installer = await lockInstallation(folder)
   if (installer !== null)
     return { refusal: `Process ${installer} is installing ${name}. Wait for it, or end it.` }
   const users = await findUsers(folder, instances)
   if (users.length > 0) {
+    await unlockInstallation(folder)
     return {
       refusal: `${name} is in use by ${users.length === 1 ? 'the instance' : 'the instances'} ${users.join(', ')}. Put its deployment to sleep or terminate it first.`,
     }
@@ -33,7 +34,7 @@ export async function removeInstallation(
   // Without the marker, the folder counts as an interrupted installation.
   await rm(join(folder, markerFile), { force: true })
   await syncDirectory(folder)
-  await rm(folder, { recursive: true, force: true })
+  await deleteInstallation(folder)
   return { name }
 }
 
