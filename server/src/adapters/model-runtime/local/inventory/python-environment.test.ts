@@ -40,11 +40,18 @@ test('engines get a Python that their account can read', async () => {
   )
 })
 
-test('uv puts a Python for engines where their account can read it', async () => {
+test('uv takes the Python of the host that engines can read, or puts one where they can', async () => {
   const { root, find } = await makePythons()
-  await writeFile(join(root, 'system/uv'), '', { mode: 0o755 })
-  const tools = await find(['system'], engines)
-  expect(tools).toMatchObject({ kind: 'uv' })
-  expect(tools.environment).toMatchObject({ UV_PYTHON_INSTALL_DIR: join(root, 'pythons') })
-  expect((await find(['system'], null)).environment).not.toHaveProperty('UV_PYTHON_INSTALL_DIR')
+  for (const name of ['home', 'system']) await writeFile(join(root, name, 'uv'), '', { mode: 0o755 })
+  const onHost = await find(['system'], engines)
+  expect(onHost).toMatchObject({ kind: 'uv', python: join(root, 'system/python3') })
+  expect(onHost.environment).not.toHaveProperty('UV_PYTHON_INSTALL_DIR')
+  const onlyInHome = await find(['home'], engines)
+  expect(onlyInHome).toMatchObject({ kind: 'uv', python: null })
+  expect(onlyInHome.environment).toMatchObject({ UV_PYTHON_INSTALL_DIR: join(root, 'pythons') })
+  expect((await find(['home'], null)).environment).not.toHaveProperty('UV_PYTHON_INSTALL_DIR')
+  for (const version of ['3.8.10', '3.14.0']) {
+    await writeFile(join(root, 'system/python3'), `#!/bin/sh\necho ${version}\n`)
+    expect(await find(['system'], engines)).toMatchObject({ python: null })
+  }
 })

@@ -34,34 +34,29 @@ interface Tools {
 
 /** Python's oldest version for the packages */
 const oldestPython = [3, 10] as const
+/** The first version that the packages don't support */
+const newestPython = [3, 14] as const
 const shortMs = 120_000
 
 /** How Python's packages are installed on this host: with `uv` if it is there, else with Python's own pip. */
 export interface PythonTools extends Tools {
   kind: 'uv' | 'pip'
   program: string
+  /** The Python that uv takes; null for its own choice */
+  python: string | null
 }
 
 /** Finds the tools. Throws an InstallationError if this host has none, or only an old Python. */
 export async function findPythonTools(tools: Tools): Promise<PythonTools> {
   const path = tools.environment['PATH'] ?? ''
-  const uv = await findProgram('uv', path)
-  if (uv !== null) {
-    const environment = {
-      ...toUvEnvironment(await readPipSettings(tools.environment), tools.environment),
-      // By itself, uv would put it into the home of root, which others can't read.
-      ...(tools.account === null
-        ? {}
-        : { UV_PYTHON_INSTALL_DIR: tools.pythonFolder, UV_PYTHON_PREFERENCE: 'only-managed' }),
-    }
-    return { ...tools, environment, kind: 'uv', program: uv }
-  }
   const { account } = tools
   const python = await findProgram(
     'python3',
     path,
     async (each) => account === null || canReach(each, account).catch(() => false),
   )
+  const uv = await findProgram('uv', path)
+  if (uv !== null) return { ...(await openUv(tools, python)), kind: 'uv', program: uv }
   const unreachable = python === null ? await findProgram('python3', path) : null
   if (unreachable !== null) {
     throw new InstallationError(
@@ -73,7 +68,7 @@ export async function findPythonTools(tools: Tools): Promise<PythonTools> {
       `${tools.title} needs Python, and this host has none. Install Python 3.10 or newer with venv (on Debian and Ubuntu: apt install python3-venv) or uv, then run the command again.`,
     )
   }
-  const code = 'import sys; print(*sys.version_info[:3], sep="."); import venv, ensurepip'
+  const code = `${versionCode}; import venv, ensurepip`
   const answer = await runProgram([python, '-c', code], {
     environment: tools.environment,
     timeoutMs: shortMs,
@@ -96,7 +91,27 @@ export async function findPythonTools(tools: Tools): Promise<PythonTools> {
       `Python ${version} has no venv. Install it (on Debian and Ubuntu: apt install python3-venv), then run the command again.`,
     )
   }
-  return { ...tools, kind: 'pip', program: python }
+  return { ...tools, kind: 'pip', program: python, python: null }
+}
+
+const versionCode = 'import sys; print(*sys.version_info[:3], sep=".")'
+
+/** The host's Python serves uv if the account of engines can read it; otherwise uv downloads one. */
+async function openUv(
+  tools: Tools,
+  found: string | null,
+): Promise<Pick<PythonTools, 'environment' | 'python'> & Tools> {
+  const environment = toUvEnvironment(await readPipSettings(tools.environment), tools.environment)
+  if (tools.account === null) return { ...tools, environment, python: null }
+  const told =
+    found === null ? null : await runProgram([found, '-c', versionCode], { environment, timeoutMs: shortMs })
+  const [major = 0, minor = 0] = (told?.stdout ?? '').split('.').map(Number)
+  if (major === oldestPython[0] && minor >= oldestPython[1] && minor < newestPython[1]) {
+    return { ...tools, environment, python: found }
+  }
+  // By itself, uv would put it into the home of root, which others can't read.
+  const managed = { UV_PYTHON_INSTALL_DIR: tools.pythonFolder, UV_PYTHON_PREFERENCE: 'only-managed' }
+  return { ...tools, environment: { ...environment, ...managed }, python: null }
 }
 
 /** The version of a package that an installation would get now. Throws an InstallationError. */
@@ -136,7 +151,15 @@ export async function createPythonEnvironment(
   const python = join(folder, 'bin/python')
   const create: [string, ...string[]] =
     tools.kind === 'uv'
-      ? [tools.program, 'venv', '--quiet', '--allow-existing', '--python', '>=3.10,<3.14', folder]
+      ? [
+          tools.program,
+          'venv',
+          '--quiet',
+          '--allow-existing',
+          '--python',
+          tools.python ?? '>=3.10,<3.14',
+          folder,
+        ]
       : [tools.program, '-m', 'venv', folder]
   await runInstaller({ ...tools, onProgress: () => {} }, create)
   return {
@@ -198,6 +221,12 @@ const causes: readonly { pattern: RegExp; explain: (title: string, found: string
       /is not a supported wheel on this platform|has no wheels with a matching|no wheels? .*(platform|Python)/i,
     explain: (title) =>
       `The index has ${title} for other machines only: another processor, system or Python. Try another version, as in ==VERSION.`,
+  },
+  {
+    // uv prints the address.
+    pattern: /https?:\/\/\S*\/python-build-standalone\/[^)\s]*/i,
+    explain: (_title, found) =>
+      `uv needs a Python that engines can read, and could not download ${found}. Install Python 3.10 or newer for all users (on Debian and Ubuntu: apt install python3-venv), then run the command again.`,
   },
   {
     pattern:
