@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseGpus } from '../gpus.ts'
+import type { Gpu } from '../gpus.ts'
 import { embeddedEngine } from './find-engines.ts'
 import { chooseCuda } from './install-engine.ts'
 import { chooseEngines, describeObstacle, findObstacle } from './judge.ts'
@@ -94,6 +95,60 @@ test.each(rows)(
     else expect(text).toMatch(/Run: npm run admin -- engines install cuda\.$|Update the driver\.$/)
   },
 )
+
+/** What can be installed beside the driver of an AMD GPU */
+const programs = {
+  none: [],
+  'vLLM for ROCm': [['vllm', true]],
+  'vLLM for CUDA': [['vllm', false]],
+  'llama-server for Vulkan': [['llama-server', true]],
+  'llama-server for the CPU, and vLLM for ROCm': [
+    ['llama-server', false],
+    ['vllm', true],
+  ],
+} as const
+
+test.each(
+  drivers.flatMap((driver) =>
+    Object.entries(programs).map(([installed, list]) => ({ driver, installed, list: [...list] })),
+  ),
+)('AMD Instinct MI300X, driver $driver, $installed', ({ driver, list }) => {
+  const mi300x: Gpu = {
+    vendor: 'amd',
+    uuid: 'GPU-1',
+    name: 'AMD Instinct MI300X',
+    memoryBytes: 192 * 2 ** 30,
+    driverVersion: driver,
+    computeCapability: null,
+  }
+  const other = (builtFor: string): ProbeResult => ({
+    works: false,
+    problem: { kind: 'other hardware', builtFor },
+  })
+  const uses = [
+    { engine: embeddedEngine, result: other("NVIDIA's GPUs and the CPU") },
+    ...list.map(([name, isUsable]) => ({
+      engine: { ...engine(name, 'path', '1'), title: name },
+      result: isUsable ? works : other('other hardware than this GPU'),
+    })),
+  ]
+  const device: DeviceReport = { gpu: mi300x, uses }
+  const engines = uses.map((use) => use.engine)
+  const chosen = chooseEngines(engines, [device])
+  const usable = list.filter(([, isUsable]) => isUsable).map(([name]) => name)
+  expect(chosen.filter(({ name }) => name !== 'embedded').map(({ name }) => name)).toEqual(usable)
+  const obstacle = findObstacle(device, chosen, engines)
+  expect(obstacle === null).toBe(usable.length > 0)
+  if (obstacle === null) return
+  const text = describeObstacle(obstacle)
+  expect(text).toContain(
+    `AMD Instinct MI300X (driver ${driver}): not usable yet. Berth's engine is built for NVIDIA's GPUs`,
+  )
+  expect(text).not.toMatch(/CUDA|engines install/)
+  expect(text).toMatch(
+    /Install vLLM for ROCm, or llama-server for ROCm or Vulkan, in PATH, or name it in a setting\.$/,
+  )
+})
 
 test('an H100 with its driver alone says which library is missing, and what to do', () => {
   const [gpu] = parseGpus('0, GPU-1, NVIDIA H100 80GB, 81559, 580.159', 'GPU-1, 9.0', undefined)
