@@ -126,7 +126,18 @@ function follow(member: Member): void {
   })
 }
 
-function start(settings: Record<string, string>): Promise<ChildProcess> {
+/** Starts a process, again if the database was too slow for time that runs fast, as a supervisor would. */
+async function start(settings: Record<string, string>): Promise<ChildProcess> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await startOnce(settings)
+    } catch (error) {
+      if (tries > 20 || !String(error).includes('timeout expired')) throw error
+    }
+  }
+}
+
+function startOnce(settings: Record<string, string>): Promise<ChildProcess> {
   const started = fork(child, {
     execArgv: ['--import', accelerator],
     env: { ...childEnvironment(), ...settings },
