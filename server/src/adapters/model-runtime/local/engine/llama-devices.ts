@@ -16,8 +16,8 @@ export function parseDevices(output: string): LlamaDevice[] {
 }
 
 /**
- * The devices with which a llama-server uses only its GPUs, because no variable of the driver hides the others
- * from Vulkan; undefined if it sees no others. Vulkan tells names only, so equal GPUs are taken in their order.
+ * The devices of a llama-server that are its GPUs, because no variable hides the others from Vulkan;
+ * undefined if it sees no others. Vulkan tells names only, so equal GPUs are taken in their order.
  */
 export function chooseDevices(
   listed: readonly LlamaDevice[],

@@ -15,7 +15,7 @@ export async function findInstaller(folder: string): Promise<number | null> {
   return (await readStart(pid)) === started ? pid : null
 }
 
-/** Makes a folder, or takes an existing one, and marks it as this process's. Resolves to the id of another. */
+/** Marks a folder, which may be new, as this process's. Resolves to the id of another that has it. */
 export function lockInstallation(folder: string): Promise<number | null> {
   return guard(folder, async () => {
     await mkdir(folder, { mode: 0o755, recursive: true })
