@@ -31,7 +31,7 @@ import { deploymentPage, deploymentsPage } from './features/deployments/pages.ts
 import { organizationPage } from './features/organization/pages.ts'
 import { playgroundPage } from './features/playground/pages.ts'
 import { profilePage } from './features/profile/pages.ts'
-import { usagePage } from './features/usage/pages.ts'
+import { requestsPage, usagePage } from './features/usage/pages.ts'
 import { organizationsQuery } from './domain/session/organizations.ts'
 import { lazyPart } from './routing/lazy-part.ts'
 import { retryLoad } from './routing/retry-load.ts'
@@ -126,6 +126,7 @@ const appRoutes = [
   createRoute({ ...inApp, ...modelPage }),
   createRoute({ ...inApp, ...playgroundPage }),
   createRoute({ ...inApp, ...usagePage }),
+  createRoute({ ...inApp, ...requestsPage }),
   createRoute({ ...inApp, ...billingPage }),
   createRoute({ ...inApp, ...organizationPage }),
   createRoute({ ...inApp, ...profilePage }),

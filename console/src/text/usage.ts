@@ -77,6 +77,7 @@ export const usage = {
   anomalyKind: (kind: string) => anomalyKinds[kind] ?? kind.replaceAll('_', ' '),
   since: (moment: string) => `Since ${moment}`,
   toDeployment: 'Go to deployment',
+  toRequests: 'Your requests',
 }
 
 const anomalyKinds: Record<string, string> = {

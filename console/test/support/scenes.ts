@@ -456,6 +456,10 @@ export const scenes: readonly Scene[] = [
       await see(page.getByRole('row', { name: /Output tokens/ }))
       await see(page.getByRole('application'))
     },
+    'usage-requests': async (page) => {
+      await page.goto('/usage/requests')
+      await see(page.getByRole('region', { name: 'Requests' }).getByText('/v1/').first())
+    },
     'usage-by-member': async (page) => {
       await page.goto('/usage')
       await page.getByLabel('Date range').selectOption({ label: 'Last 30 days' })

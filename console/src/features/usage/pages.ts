@@ -11,6 +11,7 @@ import { dailyUsageQuery, groupedUsageQuery } from './queries.ts'
 import { measures } from './measures.ts'
 import type { Measure } from './measures.ts'
 import type { RequestedDays } from './range.ts'
+import { readRequestSearch } from './request-search.ts'
 
 interface RequestedUsage extends RequestedDays {
   group?: UsageGroup | undefined
@@ -38,4 +39,11 @@ export const usagePage = page({
   },
   load: () => import('./usage-page.tsx'),
   component: 'UsagePage',
+})
+
+export const requestsPage = page({
+  path: '/usage/requests',
+  readSearch: readRequestSearch,
+  load: () => import('./requests-page.tsx'),
+  component: 'RequestsPage',
 })

@@ -37,7 +37,14 @@ export function UsagePage() {
   const canManageBilling = useCan()('manageBilling')
   const seesFindings = canManageBilling && (summary?.open_anomalies ?? 0) > 0
   return (
-    <Page {...text.pages.usage}>
+    <Page
+      {...text.pages.usage}
+      actions={
+        <Button asChild>
+          <Link to="/usage/requests">{text.usage.toRequests}</Link>
+        </Button>
+      }
+    >
       {summary && summary.open_anomalies > 0 && (
         <Notice
           tone="warn"

@@ -1,0 +1,122 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { ArrowLeftRight } from 'lucide-react'
+import { Button } from '../../components/button.tsx'
+import { SelectField, TextField } from '../../components/field.tsx'
+import { Page, Section } from '../../components/page.tsx'
+import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { requestsQuery } from './request-queries.ts'
+import { statusClasses } from './request-search.ts'
+import type { RequestSearch } from './request-search.ts'
+import { RequestTable } from './request-table.tsx'
+
+const words = text.requests
+const route = getRouteApi('/app/usage/requests')
+
+/** One’s own requests to models, or everybody’s to a deployment. The address has the filters. */
+export function RequestsPage() {
+  const search = route.useSearch()
+  const { deployment, ...filter } = search
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery(
+    requestsQuery(search),
+  )
+  const items = data?.pages.flatMap((page) => page.items)
+  const isFiltered = Object.values(filter).some((value) => value !== undefined)
+  return (
+    <Page
+      title={deployment === undefined ? words.title : words.ofDeployment}
+      description={deployment === undefined ? words.description : words.ofDeploymentDescription}
+      before={<BackLink deployment={deployment} />}
+    >
+      <Section flush>
+        <Filters search={search} />
+        {items?.length === 0 ? (
+          <EmptyState icon={<ArrowLeftRight />} title={isFiltered ? words.noneMatch : words.none}>
+            {isFiltered ? words.noneMatchHint : words.noneHint}
+          </EmptyState>
+        ) : data && items ? (
+          <RequestTable
+            items={items}
+            currency={data.pages[0]!.currency}
+            ofDeployment={deployment !== undefined}
+          />
+        ) : error ? (
+          <ErrorState error={error} onRetry={() => void refetch()} />
+        ) : (
+          <SkeletonRows count={5} />
+        )}
+        {hasNextPage && (
+          <div className="grid justify-center border-t p-3">
+            <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+              {words.more}
+            </Button>
+          </div>
+        )}
+      </Section>
+    </Page>
+  )
+}
+
+function BackLink({ deployment }: { deployment: string | undefined }) {
+  const className = 'w-fit text-[0.8125rem] text-muted hover:text-foreground hover:underline'
+  return deployment === undefined ? (
+    <Link to="/usage" className={className}>
+      {words.toUsage}
+    </Link>
+  ) : (
+    <Link to="/deployments/$deploymentId" params={{ deploymentId: deployment }} className={className}>
+      {words.toDeployment}
+    </Link>
+  )
+}
+
+function Filters({ search }: { search: RequestSearch }) {
+  const navigate = route.useNavigate()
+  const change = (changes: RequestSearch) =>
+    void navigate({
+      search: (previous) => ({ ...previous, ...changes }),
+      replace: true,
+      resetScroll: false,
+    })
+  return (
+    <div className="grid gap-3 border-b p-5 sm:grid-cols-2 lg:grid-cols-4">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          change({ model: String(new FormData(event.currentTarget).get('model')).trim() || undefined })
+        }}
+      >
+        <TextField
+          name="model"
+          label={words.model}
+          placeholder={words.anyModel}
+          maxLength={200}
+          defaultValue={search.model}
+          onBlur={({ currentTarget }) => currentTarget.form?.requestSubmit()}
+        />
+      </form>
+      <SelectField
+        label={words.status}
+        value={search.status ?? ''}
+        onChange={({ target }) => change({ status: statusClasses.find((one) => one === target.value) })}
+      >
+        <option value="">{words.anyStatus}</option>
+        {statusClasses.map((status) => (
+          <option key={status} value={status}>
+            {words.statuses[status]}
+          </option>
+        ))}
+      </SelectField>
+      {(['from', 'to'] as const).map((edge) => (
+        <TextField
+          key={edge}
+          type="date"
+          label={words[edge]}
+          value={search[edge] ?? ''}
+          onChange={({ target }) => change({ [edge]: target.value || undefined })}
+        />
+      ))}
+    </div>
+  )
+}
