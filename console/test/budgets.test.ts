@@ -14,6 +14,7 @@ import {
 } from './support/steps.ts'
 
 const site = useConsole(startConsoleTestServer)
+const free = useConsole(() => startConsoleTestServer({ BILLING: 'off' }))
 const dialog = (page: Page) => page.getByRole('dialog')
 
 test('an admin adds, edits and deletes budgets, and reads what happens at the limit before saving', async () => {
@@ -94,6 +95,20 @@ test('a member sees the budgets that limit them, with a notice on the usage page
   await see(dialog(page).getByText('100% of your budget is spent'))
   await see(dialog(page).getByRole('region', { name: 'Hardware and price' }))
   expect(await dialog(page).getByRole('button', { name: 'Deploy', exact: true }).isDisabled()).toBe(true)
+})
+
+test('where nobody pays, the console shows budgets and usage, and speaks of no trial, card or limit', async () => {
+  const { page } = await free.visit()
+  await registerByApi(page, createPerson())
+  await page.goto('/billing')
+  await see(page.getByRole('heading', { level: 1, name: 'Budgets' }))
+  await see(page.getByRole('navigation').getByRole('link', { name: 'Budgets' }))
+  for (const path of ['/billing', '/usage', '/deployments', '/catalog/berth-tiny']) {
+    await page.goto(path)
+    await see(page.getByRole('heading', { level: 1 }))
+    await see(page.getByRole('navigation').getByRole('link', { name: 'Budgets' }))
+    expect(await page.getByText(/trial|\bcards?\b|invoice|of \d+ deployments/i).allTextContents()).toEqual([])
+  }
 })
 
 test('the bar of the trial credit shows what is left', async () => {

@@ -17,6 +17,11 @@ export function useUploadsAllowed(): boolean {
   return useQuery(installationQuery).data?.model_uploads ?? true
 }
 
+/** Whether organizations pay; true until that is known. */
+export function usePaysHere(): boolean {
+  return useQuery(installationQuery).data?.billing ?? true
+}
+
 /** Whether people may sign in with a password; true until that is known. */
 export function usePasswordsAllowed(): boolean {
   return useQuery(installationQuery).data?.password_sign_in ?? true

@@ -11,8 +11,11 @@ export interface PageFacts {
   heading?: { title: string; description?: string }
   /** The build writes a first view: frame, heading with description, preloads, first requests. */
   frame?: 'member' | 'visitor'
-  /** Lists the page in the navigation for people with the permission, under the title of its heading. */
-  navigation?: { icon: LucideIcon; permission?: Permission }
+  /**
+   * Lists the page in the navigation for people with the permission, under the title of its heading, or under
+   * another one where nobody pays.
+   */
+  navigation?: { icon: LucideIcon; permission?: Permission; titleWithoutBilling?: string }
   /** The name of the component in the page's module. */
   component: string
 }

@@ -20,7 +20,7 @@ export const billing = {
   toMembers: 'See admins',
 
   plan: 'Plan',
-  plans: { trial: 'Trial', postpaid: 'Pay as you go' },
+  plans: { trial: 'Trial', postpaid: 'Pay as you go', off: 'No billing' },
   planWords: {
     trial: 'You are using trial credit. Nothing is charged.',
     none: 'Activate billing to deploy models. You pay for your usage at the end of each month.',

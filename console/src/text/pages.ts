@@ -5,6 +5,7 @@ export const pages = {
   playground: { title: 'Playground' },
   usage: { title: 'Usage', description: 'Your organization’s usage and cost. Days are in UTC.' },
   billing: { title: 'Billing', description: 'Your plan, cards and invoices.' },
+  budgets: { title: 'Budgets', description: 'What people and deployments may cost.' },
   organization: { title: 'Organization' },
   profile: { title: 'Your account' },
 }

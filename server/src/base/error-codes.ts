@@ -258,6 +258,7 @@ export const errorCodes = {
   trial_credit_exhausted: { kind: 'conflict', meaning: 'The trial credit is used up.' },
   payment_past_due: { kind: 'conflict', meaning: 'A payment is past due.' },
   account_suspended: { kind: 'conflict', meaning: 'The billing account is suspended or closed.' },
+  billing_off: { kind: 'conflict', meaning: 'This installation takes no payments.' },
   billing_not_activated: { kind: 'conflict', meaning: 'Postpaid billing is not activated.' },
   budget_exists: { kind: 'conflict', meaning: 'The organization, member or deployment has a budget.' },
   budget_exhausted: { kind: 'conflict', meaning: 'A budget is exhausted, or would be within a minute.' },

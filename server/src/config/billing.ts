@@ -4,6 +4,8 @@ import { duration, oneOf, wholeNumber } from './values.ts'
 
 /** The payment processor, and the limits of an organization in its trial and with a subscription. */
 export interface BillingConfig {
+  /** false: usage is counted, and nobody pays or has a trial */
+  isOn: boolean
   /** null for the payment sandbox, which makes no real charges */
   stripe: { secretKey: string; publishableKey: string; webhookSecret: string } | null
   /** Lowercase code of the currency of all prices and accounts */
@@ -22,6 +24,7 @@ export interface BillingConfig {
 
 /** The settings of billing and of the payment processor. */
 export const billingSettings = {
+  BILLING: oneOf(['on', 'off']).default('on'),
   BILLING_PROCESSOR: oneOf(['sandbox', 'stripe']).default('sandbox'),
   STRIPE_SECRET_KEY: z
     .string()
@@ -58,9 +61,10 @@ export function readBilling(
   problems: string[],
 ): BillingConfig {
   return {
+    isOn: settings.BILLING === 'on',
     stripe: readStripe(settings, problems),
     currency: readCurrency(instanceTypesFile, problems),
-    trial: settings.BILLING_TRIAL === 'on',
+    trial: settings.BILLING === 'on' && settings.BILLING_TRIAL === 'on',
     trialCredit: settings.BILLING_TRIAL_CREDIT,
     trialGraceMilliseconds: settings.BILLING_TRIAL_GRACE,
     trialMaxActive: settings.BILLING_TRIAL_MAX_ACTIVE,

@@ -137,6 +137,7 @@ const badValues: Record<string, string[]> = {
   OIDC_GROUPS_CLAIM: ['name', 'preferred_username'],
   OIDC_ROLE_GROUPS: ['berth-admins', 'owner:berth', 'admin:'],
   OIDC_SCOPES: ['email profile'],
+  BILLING: ['yes', 'sandbox'],
   BILLING_TRIAL: ['true', 'maybe'],
   BILLING_TRIAL_CREDIT: ['-1', '1e3', '1,50', '.5', '$10', '9'.repeat(10)],
   BILLING_TRIAL_GRACE: [...notDurations, '1'],
@@ -231,6 +232,7 @@ test('defaults', () => {
     sso: null,
     billing: {
       currency: 'usd',
+      isOn: true,
       trial: true,
       trialCredit: '10.00',
       trialMaxActive: 10,
@@ -443,7 +445,7 @@ test('.env.example lists exactly the settings, each commented out below its desc
     return name === undefined ? [] : [name]
   })
   expect(settings.toSorted()).toEqual(settingNames.toSorted())
-  expect(settings.length).toBeLessThanOrEqual(89)
+  expect(settings.length).toBeLessThanOrEqual(90)
   expect(lines.filter((line) => line !== '' && !line.startsWith('#'))).toEqual([])
 })
 

@@ -12,6 +12,7 @@ import { formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { usageSummaryQuery } from '../billing/queries.ts'
+import { usePaysHere } from '../installation.ts'
 import { ownBudgetsQuery } from '../budgets/queries.ts'
 import { findAliasError } from '../deployments/alias.ts'
 import { nameVariant } from '../models/variant-names.ts'
@@ -198,8 +199,9 @@ function useLimitReached(): boolean {
 function LimitNotice({ onLeave }: { onLeave: () => void }) {
   const { data } = useQuery(usageSummaryQuery)
   const isFull = useLimitReached()
+  const paysHere = usePaysHere()
   const can = useCan()
-  if (data === undefined) return null
+  if (data === undefined || !paysHere) return null
   const [active, max] = [formatNumber(data.active_resources), formatNumber(data.max_active_resources)]
   if (!isFull) return <p className="text-[0.8125rem] text-muted">{words.limit(active, max)}</p>
   return (

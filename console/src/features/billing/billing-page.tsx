@@ -7,6 +7,7 @@ import { Page, Section } from '../../components/page.tsx'
 import { EmptyState, Notice } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { billingConfigQuery, billingAccountQuery } from '../../domain/billing/queries.ts'
+import { usePaysHere } from '../../domain/installation.ts'
 import { BudgetNotices } from '../../domain/budgets/budget-notices.tsx'
 import { text } from '../../text/index.ts'
 import { findAccountProblem } from './account-problem.ts'
@@ -23,7 +24,20 @@ import { useLeave } from './use-leave.ts'
 
 /** Plan, cards and invoices of the organization; requires the `manageBilling` permission. */
 export function BillingPage() {
-  return useCan()('manageBilling') ? <Billing /> : <AskAnAdmin />
+  const paysHere = usePaysHere()
+  if (!useCan()('manageBilling')) return <AskAnAdmin />
+  return paysHere ? <Billing /> : <OnlyBudgets />
+}
+
+/** Where nobody pays, budgets are all that an organization sets. */
+function OnlyBudgets() {
+  const { data: budgets = [] } = useQuery(budgetsQuery)
+  return (
+    <Page {...text.pages.budgets}>
+      <BudgetNotices budgets={budgets} />
+      <Budgets />
+    </Page>
+  )
 }
 
 function Billing() {

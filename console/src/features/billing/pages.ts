@@ -9,7 +9,11 @@ export const billingPage = page({
   /** `setup` is set after the payment processor redirects back from entering a card. */
   readSearch: ({ setup }: RawSearch): { setup?: string | undefined } => ({ setup: readText(setup) }),
   heading: text.pages.billing,
-  navigation: { icon: CreditCard, permission: 'manageBilling' },
+  navigation: {
+    icon: CreditCard,
+    permission: 'manageBilling',
+    titleWithoutBilling: text.pages.budgets.title,
+  },
   load: () => import('./billing-page.tsx'),
   component: 'BillingPage',
 })

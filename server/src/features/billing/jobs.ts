@@ -48,8 +48,11 @@ export function billingJobs(deps: Deps): Job[] {
       name: 'report-usage',
       cron: '*/10 * * * *',
       async run() {
-        await reportUsage(deps)
-        await compareInvoices(deps)
+        // What isn't sent stays unsent, and is billed if billing is on again.
+        if (deps.config.billing.isOn) {
+          await reportUsage(deps)
+          await compareInvoices(deps)
+        }
         await cancelClosedSubscriptions(deps)
       },
     },

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Services } from '../../services.ts'
 import type { App } from '../../http/app.ts'
 import { noContent } from '../../http/openapi/responses.ts'
-import { callProcessor } from './account/errors.ts'
+import { assertBillingOn, callProcessor } from './account/errors.ts'
 import { createPortalSession, createSetupSession } from './processor/hosted-pages.ts'
 import {
   detachPaymentMethod,
@@ -30,10 +30,15 @@ const tags = ['Billing']
 const manage = { permission: 'manageBilling' } as const
 
 /** Errors of every route that changes something at the payment processor. */
-export const changeErrors = ['billing_change_in_progress', 'payment_processor_unavailable'] as const
+export const changeErrors = [
+  'billing_off',
+  'billing_change_in_progress',
+  'payment_processor_unavailable',
+] as const
 
 /** The routes of saved cards, hosted pages and invoices. */
 export function paymentRoutes(app: App, deps: Deps): void {
+  const preHandler = async () => assertBillingOn(deps.config)
   app.get(
     '/v1/billing/payment-methods',
     {
@@ -53,6 +58,7 @@ export function paymentRoutes(app: App, deps: Deps): void {
     '/v1/billing/payment-methods/default',
     {
       config: manage,
+      preHandler,
       schema: {
         operationId: 'updateDefaultPaymentMethod',
         summary: 'Update the card that invoices are charged to',
@@ -72,6 +78,7 @@ export function paymentRoutes(app: App, deps: Deps): void {
     '/v1/billing/payment-methods/:payment_method_id',
     {
       config: manage,
+      preHandler,
       schema: {
         operationId: 'deletePaymentMethod',
         summary: 'Delete a saved card',
@@ -93,6 +100,7 @@ export function paymentRoutes(app: App, deps: Deps): void {
     '/v1/billing/portal/session',
     {
       config: manage,
+      preHandler,
       schema: {
         operationId: 'createPortalSession',
         summary: 'Create a session of the payment processor’s portal for cards and invoices',
@@ -111,6 +119,7 @@ export function paymentRoutes(app: App, deps: Deps): void {
     '/v1/billing/checkout/setup-session',
     {
       config: manage,
+      preHandler,
       schema: {
         operationId: 'createSetupSession',
         summary: 'Create a checkout session for saving a card',

@@ -5,6 +5,7 @@ import { readAccountUsage } from './usage/account-usage.ts'
 import { activatePostpaid } from './processor/activate.ts'
 import { setCollectionMethod } from './processor/collection-method.ts'
 import { receiveWebhook } from './processor/events.ts'
+import { assertBillingOn } from './account/errors.ts'
 import { changeErrors, paymentRoutes } from './payment-routes.ts'
 import {
   activatePostpaidBody,
@@ -29,6 +30,7 @@ const read = { permission: 'readUsage' } as const
 
 /** The routes of an organization's billing account, its subscription and its payments. */
 export function billingRoutes(app: App, deps: Deps): void {
+  const preHandler = async () => assertBillingOn(deps.config)
   app.get(
     '/v1/billing/config',
     {
@@ -44,9 +46,9 @@ export function billingRoutes(app: App, deps: Deps): void {
       publishable_key: deps.payments.publishableKey,
       features: {
         processor: deps.payments.name,
-        postpaid: true,
-        send_invoice: true,
-        portal: true,
+        postpaid: deps.config.billing.isOn,
+        send_invoice: deps.config.billing.isOn,
+        portal: deps.config.billing.isOn,
         trial: deps.config.billing.trial,
       },
       deployment_limits: {
@@ -69,7 +71,7 @@ export function billingRoutes(app: App, deps: Deps): void {
     },
     async ({ viewer }) => {
       const account = await getAccount(deps, viewer)
-      return toAccountBody(account, await readAccountUsage(deps, account), deps.clock())
+      return toAccountBody(account, await readAccountUsage(deps, account), deps.config, deps.clock())
     },
   )
 
@@ -91,6 +93,7 @@ export function billingRoutes(app: App, deps: Deps): void {
     '/v1/billing/subscription/activate-postpaid',
     {
       config: manage,
+      preHandler,
       schema: {
         operationId: 'activatePostpaid',
         summary: 'Activate postpaid billing: a monthly subscription charged to a card',
@@ -121,6 +124,7 @@ export function billingRoutes(app: App, deps: Deps): void {
     '/v1/billing/subscription/collection-method',
     {
       config: manage,
+      preHandler,
       schema: {
         operationId: 'updateCollectionMethod',
         summary: 'Update whether invoices are charged to the card or sent',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Config } from '../../config/config.ts'
 import { count, entityId, optionalField, text, timestamp, url } from '../../http/schemas.ts'
 import type { ProcessorInvoice, SavedCard, SetupSession } from '../../ports/payment-processor.ts'
 import {
@@ -7,6 +8,7 @@ import {
   currentPeriod,
   subscriptionStatuses,
 } from './account/account-state.ts'
+import { findLimit } from './limits/deployment-limits.ts'
 import type { AccountUsage } from './usage/account-usage.ts'
 import type { BillingAccount } from './account/store.ts'
 
@@ -44,7 +46,9 @@ export const billingAccountBody = z
     organization_id: entityId.describe('The organization that it belongs to'),
     account_type: z.literal('organization').describe('Always `organization`'),
     currency: z.string().meta({ description: 'Currency of all amounts', examples: ['usd'] }),
-    billing_mode: z.enum(billingModes).describe('`trial`, or what the organization pays for'),
+    billing_mode: z
+      .enum([...billingModes, 'off'])
+      .describe('`trial`, or what the organization pays for; `off` where nobody pays'),
     status: z.enum(accountStatuses).describe('Status of the account here'),
     processor_customer_id: z
       .string()
@@ -216,6 +220,7 @@ export const receivedBody = z
 export function toAccountBody(
   account: BillingAccount,
   { activeResources, trialCredit }: AccountUsage,
+  config: Pick<Config, 'billing'>,
   now: Date,
 ): z.infer<typeof billingAccountBody> {
   return {
@@ -223,7 +228,7 @@ export function toAccountBody(
     organization_id: account.organization_id,
     account_type: account.account_type,
     currency: account.currency,
-    billing_mode: account.billing_mode,
+    billing_mode: config.billing.isOn ? account.billing_mode : 'off',
     status: account.status,
     processor_customer_id: account.processor_customer_id,
     processor_subscription_id: account.processor_subscription_id,
@@ -231,7 +236,7 @@ export function toAccountBody(
     ...toTerms(account, now),
     auto_charge_enabled_at: toTimestamp(account.auto_charge_enabled_at),
     auto_charge_enabled_by_user_id: account.auto_charge_enabled_by_user_id,
-    max_active_resources: account.max_active_resources,
+    max_active_resources: findLimit(account, config),
     active_resources: activeResources,
     trial_credit: trialCredit,
     created_at: account.created_at.toISOString(),

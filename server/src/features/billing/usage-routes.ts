@@ -11,6 +11,7 @@ import type { UsageGrouping } from '../metering/grouped-usage.ts'
 import { summarizeUsage } from '../metering/summary.ts'
 import { getCurrentPeriod } from './usage/current-period.ts'
 import { countActiveInstances, ensureAccount } from './account/store.ts'
+import { findLimit } from './limits/deployment-limits.ts'
 import { chooseUsageDays, toMoments } from './usage/usage-days.ts'
 import type { UsageDays } from './usage/usage-days.ts'
 import {
@@ -47,7 +48,7 @@ export function usageRoutes(app: App, deps: Deps): void {
       const period = await getCurrentPeriod(deps, organizationId)
       const account = await ensureAccount(deps.db, deps.config, organizationId, deps.clock())
       return toUsageSummaryBody(await summarizeUsage(deps, organizationId, period), {
-        max: account.max_active_resources,
+        max: findLimit(account, deps.config),
         active: await countActiveInstances(deps.db, organizationId),
       })
     },

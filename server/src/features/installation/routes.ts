@@ -11,7 +11,9 @@ export function installationRoutes(
     db,
     config,
     runtime,
-  }: Pick<Services, 'db' | 'runtime'> & { config: Pick<Config, 'mail' | 'registration' | 'sso' | 'uploads'> },
+  }: Pick<Services, 'db' | 'runtime'> & {
+    config: Pick<Config, 'billing' | 'mail' | 'registration' | 'sso' | 'uploads'>
+  },
 ): void {
   let accountsExist = false
   let isOriginal = false
@@ -37,6 +39,7 @@ export function installationRoutes(
         password_sign_in: config.sso?.only !== true,
         registration: config.registration.mode,
         registration_domains: config.registration.domains,
+        billing: config.billing.isOn,
         model_uploads: config.uploads.quotaBytes !== null && runtime.loadsUploads === true,
         accounts_exist: accountsExist,
       }

@@ -12,6 +12,7 @@ export const installationBody = z
         'Who may create an account: everybody, invitees only, or also emails of `registration_domains`',
       ),
     registration_domains: z.array(z.string()).describe('Empty unless `registration` is `domains`'),
+    billing: z.boolean().describe('false where nobody pays: no trials, cards and invoices'),
     model_uploads: z.boolean().describe('true if admins may upload model files'),
     is_copy: z
       .boolean()

@@ -89,7 +89,7 @@ describe('deriveAccountState', () => {
   test.each(statuses)('a subscription that is %s', (status) => {
     const postpaid = deriveAccountState(trial, subscription(), terms)
     const derived = deriveAccountState(postpaid, subscription({ status }), terms)
-    expect([derived.status, findBlock(derived, { trial: true })]).toEqual(moved[status])
+    expect([derived.status, findBlock(derived, { isOn: true, trial: true })]).toEqual(moved[status])
     expect(derived).toMatchObject({ billing_mode: 'postpaid', subscription_status: status })
   })
 
@@ -120,12 +120,12 @@ describe('deriveAccountState', () => {
 
 describe('findBlock', () => {
   test('a trial account is blocked only when trials are disabled', () => {
-    expect(findBlock(trial, { trial: true })).toBeNull()
-    expect(findBlock(trial, { trial: false })).toBe('billing_not_activated')
+    expect(findBlock(trial, { isOn: true, trial: true })).toBeNull()
+    expect(findBlock(trial, { isOn: true, trial: false })).toBe('billing_not_activated')
   })
 
   test.each(['suspended', 'closed'] as const)('%s: account_suspended', (status) => {
-    expect(findBlock({ ...trial, status }, { trial: true })).toBe('account_suspended')
+    expect(findBlock({ ...trial, status }, { isOn: true, trial: true })).toBe('account_suspended')
   })
 })
 

@@ -98,9 +98,10 @@ function nextStatus(status: AccountStatus, subscription: SubscriptionStatus): Ac
 /** The error code that blocks new deployments; null when only the limit and the trial credit apply. */
 export function findBlock(
   account: Pick<SyncedState, 'billing_mode' | 'status' | 'subscription_status'>,
-  terms: { trial: boolean },
+  terms: { isOn: boolean; trial: boolean },
 ): 'account_suspended' | 'payment_past_due' | 'billing_not_activated' | null {
   const { billing_mode: mode, status, subscription_status: subscription } = account
+  if (!terms.isOn) return status === 'closed' ? 'account_suspended' : null
   if (status === 'suspended' || status === 'closed') return 'account_suspended'
   if (status === 'past_due') return 'payment_past_due'
   const isActivated = mode === 'trial' ? terms.trial : isLive(subscription)

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { ApplicationError } from '../../../base/errors.ts'
+import type { Config } from '../../../config/config.ts'
 import { findShortage, overloaded } from '../../../base/local-shortage.ts'
 import type { BillingAccount } from './store.ts'
 
@@ -21,6 +22,11 @@ export function blocked(code: BillingBlock): ApplicationError {
 
 export function assertAccountOpen({ status }: Pick<BillingAccount, 'status'>): void {
   if (status === 'suspended' || status === 'closed') throw blocked('account_suspended')
+}
+
+/** Throws `billing_off` where nobody pays. */
+export function assertBillingOn({ billing }: Pick<Config, 'billing'>): void {
+  if (!billing.isOn) throw new ApplicationError('billing_off', 'Billing is off on this server: nobody pays.')
 }
 
 /** Calls the processor. Its errors are logged and rethrown as a 503 `payment_processor_unavailable`. */

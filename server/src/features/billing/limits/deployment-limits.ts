@@ -5,15 +5,16 @@ import { sumAmount } from '../../metering/summary.ts'
 import { findBlock } from '../account/account-state.ts'
 import { blocked } from '../account/errors.ts'
 import { countActiveInstances, ensureAccount, lockAccount } from '../account/store.ts'
+import type { BillingAccount } from '../account/store.ts'
 
-/** The cost of trial usage; null if postpaid. Its snapshot must precede `assertCanDeploy`'s transaction. */
+/** The cost of a trial's usage, else null. Its snapshot must precede `assertCanDeploy`'s transaction. */
 export async function readTrialUsage(
   deps: Pick<Services, 'db' | 'config' | 'clock' | 'prices'>,
   organizationId: number,
 ): Promise<string | null> {
   const { db, config, clock } = deps
   const account = await ensureAccount(db, config, organizationId, clock())
-  return account.billing_mode === 'trial' ? sumAmount(deps, organizationId) : null
+  return isOnTrial(account, config) ? sumAmount(deps, organizationId) : null
 }
 
 /** Throws if billing blocks deployments that may have more instances than before. Locks the account. */
@@ -27,7 +28,7 @@ export async function assertWithinLimit(
   const block = findBlock(account, config.billing)
   if (block !== null) throw blocked(block)
   const active = await countActiveInstances(transaction, organizationId)
-  if (active > account.max_active_resources) throw blocked('resource_limit_reached')
+  if (active > findLimit(account, config)) throw blocked('resource_limit_reached')
 }
 
 /** Throws when billing blocks another instance of a deployment that is awake. */
@@ -48,8 +49,23 @@ async function findStartBlock(deps: Deps, organizationId: number) {
   const { db, config, clock } = deps
   const account = await ensureAccount(db, config, organizationId, clock())
   const block = findBlock(account, config.billing)
-  if (block !== null || account.billing_mode === 'postpaid') return block
+  if (block !== null || !isOnTrial(account, config)) return block
   return isUsedUp(deps, await sumAmount(deps, organizationId)) ? 'trial_credit_exhausted' : null
+}
+
+/** How many instances an organization's deployments may have: any number where nobody pays. */
+export function findLimit(
+  account: Pick<BillingAccount, 'max_active_resources'>,
+  { billing }: Pick<Services['config'], 'billing'>,
+): number {
+  return billing.isOn ? account.max_active_resources : mostInstances
+}
+
+/** The largest limit that an operator can set */
+const mostInstances = 1_000_000
+
+function isOnTrial({ billing_mode: mode }: BillingAccount, { billing }: Services['config']): boolean {
+  return billing.isOn && mode === 'trial'
 }
 
 function isUsedUp({ config }: Pick<Services, 'config'>, trialUse: string): boolean {
@@ -68,7 +84,7 @@ export async function assertCanDeploy(
   const block = findBlock(account, config.billing)
   if (block !== null) throw blocked(block)
   const active = await countActiveInstances(transaction, organizationId)
-  if (active >= account.max_active_resources) throw blocked('resource_limit_reached')
-  if (account.billing_mode === 'postpaid' || trialUse === null) return
+  if (active >= findLimit(account, config)) throw blocked('resource_limit_reached')
+  if (!isOnTrial(account, config) || trialUse === null) return
   if (isUsedUp({ config }, trialUse)) throw blocked('trial_credit_exhausted')
 }

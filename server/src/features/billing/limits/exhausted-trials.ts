@@ -13,6 +13,7 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'prices'
 export async function listEndedTrials(deps: Deps): Promise<number[]> {
   const { db, clock, config } = deps
   const ended: number[] = []
+  if (!config.billing.isOn) return ended
   for (const trial of await listActiveTrials(db)) {
     const { organization_id: organizationId, trial_exhausted_at: since } = trial
     const used = await sumAmount(deps, organizationId)

@@ -14,7 +14,12 @@ const liveStatuses = subscriptionStatuses.filter(isLive)
 const differenceRetention = sql`interval '35 days'`
 
 /** Finds usage without a report, unconfirmed reports, and invoices that differ from the ledger. */
-export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>): UsageCheck[] {
+export function usageReportChecks({
+  db,
+  clock,
+  config,
+}: Pick<Services, 'db' | 'clock' | 'config'>): UsageCheck[] {
+  if (!config.billing.isOn) return []
   return [
     {
       kind: 'unsent_usage',
