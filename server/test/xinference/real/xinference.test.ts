@@ -60,7 +60,8 @@ describe('a real Xinference', () => {
   }
 
   async function provision(variant = chatVariant, changes: Partial<EngineSpec> = {}): Promise<EngineSpec> {
-    const spec = makeSpec(variant, { instanceType: 'xinference-cpu', ...changes })
+    const made = makeSpec(variant, { instanceType: 'xinference-cpu', ...changes })
+    const spec = { ...made, servedModelName: runtime.nameModel!(made) }
     const result = await runtime.provision(spec)
     if (result.outcome !== 'provisioned') throw new Error(result.message)
     return { ...spec, clusterId: result.instance.clusterId }
