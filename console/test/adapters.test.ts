@@ -49,7 +49,7 @@ test('an admin adds a LoRA, names its base model, and a deployment serves it', a
   await see(heading(page, /Tiny-LoRA-GGUF/))
   await see(page.getByText(/^A deployment of berth-tiny serves it/))
 
-  await page.goto(`/deployments/${deployment}`)
+  await page.goto(`/deployments/${deployment}?tab=settings`)
   await page.getByRole('button', { name: 'Add polite' }).click()
   const served = page.getByRole('list', { name: 'LoRAs that the deployment serves' })
   await see(served.getByText(/^Rank 4 · .* · Ready$/))
@@ -72,7 +72,7 @@ test('an admin adds a LoRA, names its base model, and a deployment serves it', a
   await page.getByRole('button', { name: 'View code' }).click()
   await see(dialog.getByText(/"model": ".+:polite"/))
 
-  await page.goto(`/deployments/${deployment}`)
+  await page.goto(`/deployments/${deployment}?tab=settings`)
   await page.getByRole('button', { name: 'Remove polite' }).click()
   await see(page.getByRole('button', { name: 'Add polite' }))
 })

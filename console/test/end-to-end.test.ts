@@ -70,16 +70,15 @@ test('register, deploy, chat, pay, invite members, reset a password and terminat
 const expectFocus = (target: Locator) =>
   expect.poll(() => target.evaluate((node) => node === document.activeElement)).toBe(true)
 
-/** Checks timeline, log, code sample and metrics of a running deployment. */
+/** Checks code sample, activity, log and metrics of a running deployment. */
 async function checkDeployment(page: Page): Promise<void> {
-  const timeline = page.getByRole('region', { name: 'Timeline' }).or(page.locator('main'))
-  await see(timeline.getByRole('heading', { name: 'Requested' }))
-  await see(timeline.getByRole('heading', { name: 'Running' }))
-  await see(page.getByText(/Ready in/))
+  await see(page.getByText('/v1/chat/completions'))
+  await page.getByRole('tab', { name: 'Activity' }).click()
+  const activity = page.getByRole('list', { name: 'Activity' })
+  await see(activity.getByRole('heading', { name: 'Requested' }))
+  await see(activity.getByRole('heading', { name: 'Running' }))
   await page.getByRole('tab', { name: 'Logs' }).click()
   await see(page.getByRole('log', { name: 'Engine log' }).getByText(/context of \d+ tokens/))
-  await page.getByRole('tab', { name: 'API' }).click()
-  await see(page.getByText('/v1/chat/completions'))
   await page.getByRole('tab', { name: 'Metrics' }).click()
   await see(page.getByText('Requests'))
 }

@@ -34,6 +34,8 @@ test('an admin deploys with options of the engine, changes them, and updates the
   await options.fill('cache-type-k=q8_0')
   await see(dialog.getByText('llama-server cache-type-k q8_0'))
   await dialog.getByRole('button', { name: 'Deploy', exact: true }).click()
+  await page.waitForURL('**/deployments/*')
+  await page.getByRole('tab', { name: 'Settings' }).click()
   await see(page.getByText('cache-type-k=q8_0'))
 
   await page.getByRole('button', { name: 'Set options' }).click()
@@ -45,6 +47,7 @@ test('an admin deploys with options of the engine, changes them, and updates the
   installed.splice(0, 1, { ...engines.llamaCpp, version: '2', versions: ['2', '1'] })
   await page.reload()
   await page.getByRole('button', { name: 'Update to 2' }).click()
-  await see(page.getByText('llama.cpp b2'))
   await seeGone(page.getByRole('button', { name: 'Update to 2' }))
+  await page.getByRole('tab', { name: 'Overview' }).click()
+  await see(page.getByText('llama.cpp b2'))
 })

@@ -384,7 +384,7 @@ test('the tabs of a page are steps back; what a chart shows is in the address', 
   await page.waitForURL('**/deployments/*?tab=metrics&window=24h')
   await page.reload()
   await expect.poll(() => page.getByRole('radio', { name: '24 hours' }).isChecked()).toBe(true)
-  await page.getByRole('tab', { name: 'API' }).click()
+  await page.getByRole('tab', { name: 'Activity' }).click()
   await page.goBack()
   await expect.poll(selected).toBe('Metrics')
   await page.goBack()

@@ -33,7 +33,7 @@ test('sign in, deploy, chat and terminate with the keyboard', async () => {
   const overview = page.getByRole('tab', { name: 'Overview' })
   await tabTo(page, overview)
   await page.keyboard.press('ArrowLeft')
-  await see(page.getByRole('tabpanel', { name: 'API' }))
+  await see(page.getByRole('tabpanel', { name: 'Settings' }))
   await page.keyboard.press('Home')
   await see(page.getByRole('tabpanel', { name: 'Overview' }))
   const playground = page.getByRole('link', { name: 'Open in playground' })

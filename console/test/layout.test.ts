@@ -83,9 +83,10 @@ test('at 1024 pixels, what is read is wider than what is looked up, and titles s
   await registerByApi(page, createPerson())
   const id = await deployByApi(page)
   await page.goto(`/deployments/${id}`)
-  await see(page.getByText(/Ready in/))
-  const region = (name: string) => page.locator('section').filter({ has: heading(page, name) })
-  expect(await widthOf(region('Timeline'))).toBeGreaterThan(await widthOf(region('Details')))
+  await see(page.getByText(/^ready for /))
+  // How to call it comes before what is looked up.
+  const headings = page.getByRole('tabpanel').getByRole('heading', { level: 2 })
+  expect(await headings.allInnerTexts()).toEqual(['Call it', 'Last hour', 'Instances', 'Details'])
   expect(await page.title()).toContain('(Running)')
   // The explanation is closed until somebody wants it.
   expect(await page.getByText(/Needs at least/).isVisible()).toBe(false)

@@ -22,12 +22,13 @@ test('a running deployment that has no room for a larger instance stays Running,
   await restart({ ENGINE_MAX_SEQUENCES: '4', LOCAL_MEMORY_LIMIT: '500MiB' })
   onTestFinished(() => restart({ ENGINE_MAX_SEQUENCES: '2', LOCAL_MEMORY_LIMIT: '' }))
 
-  await page.goto(`/deployments/${id}`)
-  await page.getByRole('button', { name: 'Set minimums' }).click()
+  await page.goto(`/deployments/${id}?tab=settings`)
+  await page.getByRole('button', { name: 'Change context' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Requests at the same time').fill('4')
   await dialog.getByRole('button', { name: 'Save' }).click()
   await seeGone(dialog)
+  await page.getByRole('tab', { name: 'Overview' }).click()
   const note = page.getByText(/takes effect when the engine starts next/)
   await see(note)
   expect(
@@ -58,11 +59,11 @@ test('the deploy dialog plans with the chosen context, which embedding models do
 
   await openDialog('Qwen3')
   const planned = page.waitForRequest((request) => readMinimum(request) === 8_192)
-  await dialog.getByLabel('Longest request').selectOption('At least 8,192 tokens')
+  await dialog.getByLabel('Context').selectOption('At least 8,192 tokens')
   await planned
 
   await openDialog('Berth Tiny Embedding')
-  expect(await dialog.getByLabel('Longest request').count()).toBe(0)
+  expect(await dialog.getByLabel('Context').count()).toBe(0)
 })
 
 /** The minimum context of a request for a plan, in tokens */

@@ -56,7 +56,7 @@ async function createSession(page: Page, password: string): Promise<string> {
 async function runSamples(page: Page, language: Language, password: string, python?: string) {
   const [chat, embedding] = [await deployByApi(page), await deployByApi(page, 'berth-tiny-embedding')]
   const outputs: string[] = []
-  await page.goto(`/deployments/${chat}?tab=use`)
+  await page.goto(`/deployments/${chat}`)
   const cookie = await createSession(page, password)
   const add = async (show: () => Promise<unknown>, label: string) => {
     await show()
@@ -65,7 +65,7 @@ async function runSamples(page: Page, language: Language, password: string, pyth
     outputs.push(await runSample(language, code ?? '', cookie, python))
   }
   for (const id of [chat, embedding]) {
-    await add(() => page.goto(`/deployments/${id}?tab=use`), `${language} code`)
+    await add(() => page.goto(`/deployments/${id}`), `${language} code`)
   }
   await add(async () => {
     await page.goto(`/playground?deployment=${chat}`)

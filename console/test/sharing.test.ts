@@ -40,12 +40,11 @@ test('an owner shares a deployment; a member finds it under Team, calls it, and 
   await see(page.getByText('Shared with Analytical Engines'))
   await see(page.getByRole('definition').getByText(/^Ada Lovelace \(ada-/))
   const tabs = page.getByRole('tab')
-  expect(await tabs.allInnerTexts()).toEqual(['Overview', 'Metrics', 'API'])
-  for (const name of ['Terminate', 'Stop sharing', 'Set minimums']) {
+  expect(await tabs.allInnerTexts()).toEqual(['Overview', 'Metrics', 'Activity'])
+  for (const name of ['Terminate', 'Stop sharing', 'Edit scaling and sleep']) {
     expect(await page.getByRole('button', { name }).count(), name).toBe(0)
   }
   expect(await page.getByText('Cost so far').count()).toBe(0)
-  await page.getByRole('tab', { name: 'API' }).click()
   const { inference_model_uid: uid } = await callByApi<{ inference_model_uid: string }>(
     page.request,
     'GET',
@@ -102,9 +101,9 @@ test('an invited colleague first sees what the team shares, by its alias, and re
   await owner.goto('/catalog/berth-tiny')
   await owner.getByRole('button', { name: 'Deploy', exact: true }).first().click()
   const dialog = owner.getByRole('dialog')
-  await dialog.getByLabel('Alias (optional)').fill('two words')
+  await dialog.getByLabel('Name (optional)').fill('two words')
   await see(dialog.getByText(/^Use up to 128 letters/))
-  await dialog.getByLabel('Alias (optional)').fill('assistant')
+  await dialog.getByLabel('Name (optional)').fill('assistant')
   await dialog.getByRole('button', { name: 'Deploy', exact: true }).click()
   await see(heading(owner, 'assistant'))
   await see(owner.getByText(/berth-tiny · /))
@@ -223,7 +222,13 @@ test('an admin sees all deployments of the organization under Team, and shares a
   await admin.getByRole('link', { name: 'berth-tiny' }).click()
   await see(admin.getByRole('tab', { name: 'Logs' }))
   // Admins call a deployment of others only when it is shared.
-  expect(await admin.getByRole('tab').allInnerTexts()).toEqual(['Overview', 'Metrics', 'Logs'])
+  expect(await admin.getByRole('tab').allInnerTexts()).toEqual([
+    'Overview',
+    'Metrics',
+    'Logs',
+    'Activity',
+    'Settings',
+  ])
   expect(await admin.getByRole('link', { name: 'Open in playground' }).count()).toBe(0)
   await admin.getByRole('button', { name: 'Share', exact: true }).click()
   await admin.getByRole('dialog').getByRole('button', { name: 'Share' }).click()

@@ -21,7 +21,7 @@ test('a deployment is put to sleep and woken on its page; the timeline says by w
   const { page, terminate } = await openDeployment()
   const instances = page.getByRole('list', { name: 'Instances' })
   await see(instances.getByText('local-cpu'))
-  await see(instances.getByText(/^Idle · \$[\d.]+\/hour$/))
+  await see(instances.getByText(/ · Idle · \$[\d.]+\/hour$/))
 
   await click(page, 'Sleep')
   await see(badge(page, 'Sleeping'))
@@ -29,7 +29,10 @@ test('a deployment is put to sleep and woken on its page; the timeline says by w
   await see(page.getByText('None now: nothing is billed.'))
   await see(page.getByText(/^Asleep since .+ Ada Lovelace put it to sleep\.$/))
   expect(await instances.count()).toBe(0)
-  await see(page.getByText('Put to sleep by Ada Lovelace.'))
+  const activity = page.getByRole('list', { name: 'Activity' })
+  await page.getByRole('tab', { name: 'Activity' }).click()
+  await see(activity.getByRole('heading', { name: 'Asleep' }))
+  await page.goBack()
   // The page shows what a sleep saved once it has lasted a second.
   await see(page.getByText('Saved by sleep'))
 
@@ -39,11 +42,17 @@ test('a deployment is put to sleep and woken on its page; the timeline says by w
   await page.getByRole('menuitem', { name: 'Wake' }).click()
   await see(page.getByText('Running', { exact: true }))
   await page.getByRole('link', { name: 'berth-tiny', exact: true }).click()
-  await see(page.getByText(/^Woken by Ada Lovelace after (less than a|1) minute\.$/))
   await see(instances.getByText('Running'))
-  await see(page.getByRole('heading', { name: 'Awake' }))
-  await see(page.getByText(/^Last requests [\d.]+\sm?s$/))
+  await see(page.getByText(/^ready for .+\/hour, .+ so far, saved .+ by sleep$/))
   await see(page.getByText('Saved by sleep'))
+  await page.getByRole('tab', { name: 'Activity' }).click()
+  await expect
+    .poll(() => activity.getByRole('heading').allInnerTexts())
+    .toEqual(['Awake', 'Asleep', 'Running', 'Requested'])
+  await see(activity.getByText(/^took [\d.]+\sm?s$/).first())
+  await click(page, 'Show every step')
+  await see(page.getByText(/^Woken by Ada Lovelace after (less than a|1) minute\.$/))
+  await see(page.getByText(/^Last requests [\d.]+\sm?s$/))
   expect(await page.getByText(/^Engine start [\d.]+\sm?s$/).count()).toBe(2)
   await page.getByRole('tab', { name: 'Metrics' }).click()
   await see(page.getByRole('application', { name: /^Instances over time/ }))
@@ -63,7 +72,8 @@ test('a chat in the playground wakes a sleeping deployment, and says that it doe
   await see(page.getByText(/ to first token/))
   await seeGone(page.getByText(/is sleeping and costs nothing/))
   expect(await page.getByRole('alert').count()).toBe(0)
-  await page.goto(`/deployments/${id}`)
+  await page.goto(`/deployments/${id}?tab=activity`)
+  await click(page, 'Show every step')
   await see(page.getByText(/^Woken by a chat request after/))
   await terminate()
 })
@@ -87,26 +97,29 @@ test('the log goes on after a wake, with the lines of each instance', async () =
   await terminate()
 })
 
-test('the policy is shown in words and edited in a dialog', async () => {
+test('scaling and sleep are shown in words and edited in a dialog, which asks before it discards changes', async () => {
   const { page, id, terminate } = await openDeployment()
   await see(page.getByText('1 instance while awake. Never sleeps by itself.'))
-  await click(page, 'Edit policy')
+  await click(page, 'Edit scaling and sleep')
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Sleep after').fill('20000')
   await see(dialog.getByText('Enter a whole number from 1 to 10,080.'))
   await dialog.getByLabel('Sleep after').fill('45')
-  await dialog.getByLabel('Most instances').fill('2')
+  await dialog.getByLabel('At most').fill('2')
   await dialog.getByLabel('Requests per instance').fill('8')
-  await dialog.getByLabel('Alias').fill('team-chat')
+  await see(dialog.getByText(`berth scale ${id} --max 2 --concurrency 8 --idle-minutes 45`))
+  await page.keyboard.press('Escape')
+  await see(dialog.getByText('Discard your changes?'))
+  await page.keyboard.press('Escape')
+  await seeGone(dialog.getByText('Discard your changes?'))
+  expect(await dialog.getByLabel('Requests per instance').inputValue()).toBe('8')
   await dialog.getByRole('button', { name: 'Save' }).click()
   await seeGone(dialog)
   await see(
     page.getByText('1 to 2 instances while awake, by the load. Sleeps after 45 minutes without requests.'),
   )
-  await see(page.getByText('team-chat', { exact: true }))
   const path = `/api/v1/model-deployments/${id}`
   expect(await callByApi(page.request, 'GET', path)).toMatchObject({
-    alias: 'team-chat',
     policy: { min_instances: 1, max_instances: 2, idle_minutes: 45, target_concurrency: 8 },
   })
   await terminate()
@@ -114,14 +127,14 @@ test('the policy is shown in words and edited in a dialog', async () => {
 
 test('schedules are set as hours or cron patterns, with their next times; an idle deployment may yield', async () => {
   const { page, id, terminate } = await openDeployment()
-  await click(page, 'Edit policy')
+  await click(page, 'Edit scaling and sleep')
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Most instances').fill('2')
+  await dialog.getByLabel('At most').fill('2')
   await click(page, 'Add hours')
   await dialog.getByLabel('Time zone').selectOption('Europe/Berlin')
   const hours = dialog.getByRole('group', { name: 'Weekdays 08:00–18:00 Europe/Berlin: keep 1 awake' })
   await hours.getByLabel('Keep awake').fill('3')
-  await see(dialog.getByText('Keep 1 to 2 awake, within the most instances.'))
+  await see(dialog.getByText('Keep 1 to 2 awake: there are at most 2 instances.'))
   expect(await dialog.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
   await dialog.getByLabel('Keep awake').fill('2')
   await dialog.getByLabel('Sat', { exact: true }).check()
@@ -154,7 +167,7 @@ test('schedules are set as hours or cron patterns, with their next times; an idl
     },
   })
 
-  await click(page, 'Edit policy')
+  await click(page, 'Edit scaling and sleep')
   await click(page, 'Remove: Mon, Tue, Wed, Thu, Fri, Sat 08:00–20:30 Europe/Berlin: keep 2 awake')
   await dialog.getByRole('button', { name: 'Save' }).click()
   await seeGone(dialog)

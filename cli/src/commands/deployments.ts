@@ -69,7 +69,7 @@ export async function show({ env, output }: Context, wanted: string): Promise<vo
       ['Instance', deployment.selected_instance_type],
       ['Why', clean(deployment.selection_reason)],
       ['Engine', engine && `${engine.name} ${engine.version ?? ''}`],
-      ['Longest request', context === null ? null : `${context} tokens`],
+      ['Context', context === null ? null : `${context} tokens`],
       ['At the same time', parallel === null ? null : `${parallel} requests`],
       ['Created', deployment.created_at],
       ['Terminated', deployment.terminated_at],

@@ -27,7 +27,7 @@ function printPlan(output: Output, plan: DeploymentPlan): void {
     ['Instance', plan.instance_type ?? 'none can run it'],
     ['Price', price(plan.price_per_hour)],
     ['Memory', memory === null ? null : formatBytes(memory)],
-    ['Longest request', context === null ? null : `${context} tokens`],
+    ['Context', context === null ? null : `${context} tokens`],
     ['At the same time', parallel === null ? null : `${parallel} requests`],
   ])
   output.line('')

@@ -6,6 +6,7 @@ import { createPortal } from 'react-dom'
 import { classNames } from '../class-names.ts'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'
+import { focusField } from './field.tsx'
 import { RenderSubmit } from './form.tsx'
 import { ErrorMessage } from './states.tsx'
 
@@ -33,8 +34,8 @@ function findFirstField(content: HTMLElement): HTMLElement | null {
 }
 
 /**
- * A modal dialog that traps the focus and closes on Escape unless locked. It focuses its first field when it
- * opens. When it closes, it focuses its opener, or the main content if the page has lost the opener.
+ * A modal dialog that traps the focus and closes on Escape unless locked; with changed fields, it asks first.
+ * It focuses its first field when it opens. When it closes, it focuses its opener, or the main content if the page has lost the opener.
  */
 export function Dialog({
   open = true,
@@ -48,6 +49,9 @@ export function Dialog({
 }: DialogProps) {
   const opener = useRef<Element>(null)
   const [footer, setFooter] = useState<HTMLElement | null>(null)
+  const edited = useRef<Element>(null)
+  const [hasChanges, setHasChanges] = useState(false)
+  const [isAsking, setAsking] = useState(false)
   const renderSubmit = useCallback(
     (form: string, label: string, busy: boolean) =>
       footer &&
@@ -77,8 +81,22 @@ export function Dialog({
     if (target instanceof HTMLElement) target.focus()
   }
   const keepOpen = (event: Event) => locked && event.preventDefault()
+  if (!open && hasChanges) {
+    setHasChanges(false)
+    setAsking(false)
+  }
+  const closeOrAsk = () => {
+    if (!hasChanges) return onClose()
+    if (isAsking) return keepEditing()
+    edited.current = document.activeElement
+    setAsking(true)
+  }
+  const keepEditing = () => {
+    setAsking(false)
+    if (edited.current instanceof HTMLElement) edited.current.focus()
+  }
   return (
-    <Primitive.Root open={open} onOpenChange={onClose}>
+    <Primitive.Root open={open} onOpenChange={closeOrAsk}>
       <Primitive.Portal>
         <Primitive.Overlay className="fixed inset-0 z-40 bg-black/45" />
         <Primitive.Content
@@ -108,11 +126,13 @@ export function Dialog({
               </Primitive.Close>
             )}
           </header>
-          <div className="overflow-y-auto px-5 py-4">
+          <div className="overflow-y-auto px-5 py-4" onInput={() => setHasChanges(true)}>
             <RenderSubmit value={renderSubmit}>{children}</RenderSubmit>
           </div>
+          {isAsking && <DiscardQuestion onKeep={keepEditing} onDiscard={onClose} />}
           <footer
             ref={setFooter}
+            hidden={isAsking}
             className="flex flex-wrap justify-end gap-2 border-t px-5 py-3 empty:hidden"
           >
             {actions}
@@ -120,6 +140,19 @@ export function Dialog({
         </Primitive.Content>
       </Primitive.Portal>
     </Primitive.Root>
+  )
+}
+
+/** Asks whether to give up what a person entered, in the place of the buttons. */
+function DiscardQuestion({ onKeep, onDiscard }: { onKeep: () => void; onDiscard: () => void }) {
+  return (
+    <div role="alert" className="flex flex-wrap items-center justify-end gap-2 border-t px-5 py-3">
+      <p className="mr-auto font-medium">{text.common.discardQuestion}</p>
+      <Button onClick={onDiscard}>{text.common.discard}</Button>
+      <Button ref={focusField} variant="primary" onClick={onKeep}>
+        {text.common.keepEditing}
+      </Button>
+    </div>
   )
 }
 

@@ -82,7 +82,7 @@ export const catalog = {
     'After deployment, any OpenAI client can call the model by its ID. The command sends the session in BERTH_COOKIE.',
   callCode: (model: string) => `command to call ${model}`,
 
-  contextField: 'Longest request',
+  contextField: 'Context',
   contextFieldHint: 'With its answer. Coding agents need at least 32,768 tokens.',
   contextFits: 'As large as fits',
   contextAtLeast: (tokens: string) => `At least ${tokens} tokens`,
@@ -101,7 +101,7 @@ export const catalog = {
   plannedSummary: (instance: string, price: string) => `Runs on ${instance} for ${price}.`,
   instance: 'Instance',
   cheapestInstance: 'The cheapest that fits',
-  context: 'Longest request',
+  context: 'Context',
   tokens: (count: string) => `${count} tokens`,
   parallel: 'Requests at the same time',
   contextLimits: {

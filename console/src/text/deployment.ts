@@ -11,7 +11,9 @@ export const deployment = {
   overview: 'Overview',
   metrics: 'Metrics',
   logs: 'Logs',
-  callIt: 'API',
+  callIt: 'Call it',
+  activity: 'Activity',
+  settings: 'Settings',
   deployAgain: 'Deploy again',
   modelGone: (model: string) => `${model} is no longer in the catalog.`,
 
@@ -111,17 +113,16 @@ export const deployment = {
   } as Record<string, string>,
   unknownRemedy: 'Deploy again. If it fails again, see the logs.',
 
-  capacity: 'Capacity',
-  contextTokens: 'Longest request',
+  capacity: 'Context and parallel requests',
+  contextTokens: 'Context',
   parallelRequests: 'Requests at the same time',
   tokens: (count: string) => `${count} tokens`,
   atLeast: (count: string) => `Minimum: ${count}`,
-  setMinimums: 'Set minimums',
+  setMinimums: 'Change context',
   minimumsNote: 'The deployment moves to an instance that can serve at least this.',
   minimumsWhenRunning:
     'The model keeps serving until a larger instance takes over. Without room for both, it moves when its engine starts next.',
   emptyForNone: 'Leave empty for no minimum.',
-  inTokens: 'In tokens. Leave empty for no minimum.',
   wholeNumber: 'Enter a whole number greater than 0.',
   whyInstance: 'Why this instance',
   sharing: {
@@ -134,7 +135,7 @@ export const deployment = {
       'Nobody sees the prompts and answers of others. Only you and admins change it or read its log.',
       cacheScope === 'member'
         ? 'They share no cached prompts, so response times tell nothing about the prompts of others.'
-        : 'They share cached prompts: a fast answer may tell a member that a colleague sent the same beginning. “Separate prompt caches” in the policy prevents it.',
+        : 'They share cached prompts: a fast answer may tell a member that a colleague sent the same beginning. “Separate prompt caches” in Scaling and sleep prevents it.',
     ],
     stopTitle: (model: string) => `Stop sharing ${model}?`,
     stopWords:
@@ -176,6 +177,16 @@ export const deployment = {
 
   window: 'Time range',
   windows: { '15m': '15 min', '1h': '1 hour', '24h': '24 hours', '7d': '7 days', '30d': '30 days' },
+  lastHour: 'Last hour',
+  lastHourWords: 'p95 is the time to the first token of all but the slowest 5% of the requests.',
+  firstTokenSlow: 'First token, p95',
+  tokensPerSecond: 'Tokens per second',
+  waitingNow: 'Waiting',
+  head: {
+    readyFor: (span: string) => `ready for ${span}`,
+    soFar: (cost: string) => `${cost} so far`,
+    saved: (amount: string) => `saved ${amount} by sleep`,
+  },
   requests: 'Requests',
   errors: 'Errors',
   errorShare: (share: string) => `${share} of requests`,
@@ -246,7 +257,14 @@ export const deployment = {
   howToCall:
     'Any OpenAI client works. Berth has no API keys: the samples send the session in the environment variable BERTH_COOKIE.',
   language: 'Language',
-  languages: { curl: 'curl', python: 'Python', javascript: 'JavaScript' },
+  languages: {
+    curl: 'curl',
+    python: 'Python',
+    javascript: 'JavaScript',
+    anthropic: 'Anthropic',
+    berth: 'berth',
+    env: '.env',
+  },
   target: 'Target',
   targetThis: 'This deployment',
   targetModel: 'All of this model',
@@ -257,7 +275,11 @@ export const deployment = {
     'Requests go to this deployment by its alias. If you give the alias to another one, these samples keep working.',
   baseUrl: 'Base URL',
   modelName: 'Model',
-  installs: { python: 'pip install openai', javascript: 'npm install openai' },
+  installs: {
+    python: 'pip install openai',
+    javascript: 'npm install openai',
+    anthropic: 'pip install anthropic',
+  } as Readonly<Record<string, string>>,
   installFirst: (command: string) => `Install the client with “${command}”.`,
   code: (language: string) => `${language} code`,
 }

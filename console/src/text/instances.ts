@@ -43,18 +43,19 @@ export const instances = {
   saves: (price: string) => `Saves ${price} for each idle hour.`,
   wakes: 'The next request wakes the model and waits until it is ready.',
 
-  edit: 'Edit policy',
-  policyTitle: (model: string) => `Policy of ${model}`,
+  edit: 'Edit scaling and sleep',
+  scaling: 'Scaling and sleep',
+  policyTitle: (model: string) => `Scaling and sleep of ${model}`,
   policyNote: 'While it sleeps, a deployment has no hardware and costs nothing.',
   idleMinutes: 'Sleep after (minutes without requests)',
   idleMinutesHint: 'Up to 10,080, a week. Leave empty to keep it awake.',
   idleMinutesRange: 'Enter a whole number from 1 to 10,080.',
-  minInstances: 'Least instances',
-  maxInstances: 'Most instances',
-  instancesHint:
-    'Further instances start under load and are billed while they run. Your limit counts the most.',
+  minInstances: 'At least',
+  maxInstances: 'At most',
+  instancesUpTo: (price: string) => `instances, up to ${price}`,
+  instancesHint: 'Instances. More than the first number start under load, and are billed while they run.',
   instancesRange: 'Enter a whole number from 1 to 100.',
-  mostTooFew: 'Enter at least the least instances.',
+  mostTooFew: 'At most must not be less than at least.',
   targetConcurrency: 'Requests per instance',
   targetConcurrencyHint:
     'More requests in flight start another instance. Leave empty for 80% of what the engine processes at the same time.',
@@ -67,9 +68,9 @@ export const instances = {
   separateCachesHint:
     'Otherwise the time to the first token may tell members that a colleague sent the same beginning. It makes shared instructions slower.',
   hasSeparateCaches: 'Members share no cached prompts.',
-  alias: 'Alias (optional)',
+  alias: 'Name (optional)',
   newAliasHint: 'A name of your own, such as “assistant”. Pages show it, and requests use it as “model”.',
-  aliasHint: 'A further value for “model” in requests. Several deployments may share an alias.',
+  aliasHint: 'Pages show it, and requests use it as “model”. Without a name, that is the model’s.',
   shadows: (deployments: readonly string[]) =>
     `Requests by this name would not reach ${deployments.join(', ')} anymore.`,
   aliasRange: 'Use up to 128 letters without accents, digits, or . _ : / -',

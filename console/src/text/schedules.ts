@@ -1,7 +1,7 @@
 /** Texts of a deployment's schedules, in the policy dialog. */
 export const schedules = {
-  title: 'Schedules',
-  hint: 'The time that came last counts, instead of the least instances. While none keeps it awake, the deployment may sleep.',
+  title: 'Keep awake',
+  hint: 'In these hours the deployment does not sleep. Otherwise it sleeps when idle.',
   addHours: 'Add hours',
   addTime: 'Add cron pattern',
   remove: (rule: string) => `Remove: ${rule}`,
@@ -18,7 +18,9 @@ export const schedules = {
   badPattern:
     'Enter five fields (minute, hour, day of the month, month, day of the week) with a time that exists.',
   instancesRange: (least: number, most: number) =>
-    least === most ? `Keep ${least} awake.` : `Keep ${least} to ${most} awake, within the most instances.`,
+    least === most
+      ? `Keep ${least} awake.`
+      : `Keep ${least} to ${most} awake: there are at most ${most} instances.`,
   next: (zone: string) => `Next times, in your time zone (${zone})`,
   change: (instances: number) => (instances === 0 ? 'May sleep' : `Keep ${instances} awake`),
 }

@@ -296,7 +296,7 @@ export const scenes: readonly Scene[] = [
     },
     deployment: async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}`)
-      await see(page.getByText(/Ready in/))
+      await see(page.getByText(/^ready for /))
     },
     'deployment-metrics': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}?tab=metrics`)
@@ -307,9 +307,13 @@ export const scenes: readonly Scene[] = [
       await page.goto(`/deployments/${deployments.chat}?tab=logs`)
       await see(page.getByText(/context of \d+ tokens/))
     },
-    'deployment-use': async (page, { deployments }) => {
-      await page.goto(`/deployments/${deployments.chat}?tab=use`)
-      await see(page.getByText('/v1/chat/completions'))
+    'deployment-activity': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.chat}?tab=activity`)
+      await see(heading(page, 'Requested'))
+    },
+    'deployment-settings': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.chat}?tab=settings`)
+      await see(page.getByLabel('Name (optional)'))
     },
     'deployment-failed': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.failed}`)
@@ -322,19 +326,18 @@ export const scenes: readonly Scene[] = [
       await see(heading(page, 'Timeline'))
     },
     'deployment-minimums': async (page, { deployments }) => {
-      await page.goto(`/deployments/${deployments.chat}`)
-      await page.getByRole('button', { name: 'Set minimums' }).click()
-      await page.getByLabel('Longest request').fill('1024')
+      await page.goto(`/deployments/${deployments.chat}?tab=settings`)
+      await page.getByRole('button', { name: 'Change context' }).click()
       await see(page.getByText(/^Runs on /))
     },
     'deployment-policy': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}`)
-      await page.getByRole('button', { name: 'Edit policy' }).click()
-      await see(dialog(page).getByLabel('Alias'))
+      await page.getByRole('button', { name: 'Edit scaling and sleep' }).click()
+      await see(dialog(page).getByLabel('At most'))
     },
     'deployment-schedules': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}`)
-      await page.getByRole('button', { name: 'Edit policy' }).click()
+      await page.getByRole('button', { name: 'Edit scaling and sleep' }).click()
       await dialog(page).getByRole('button', { name: 'Add hours' }).click()
       await dialog(page).getByRole('button', { name: 'Add cron pattern' }).click()
       await see(dialog(page).getByText('Next times, in your time zone (UTC)'))
@@ -357,7 +360,7 @@ export const scenes: readonly Scene[] = [
       const list = '**/deployable-models?model_type=LLM'
       await page.route(`**/model-deployments/${chat}*`, showAdapters)
       await page.route(list, showAdapterModel)
-      await page.goto(`/deployments/${chat}`)
+      await page.goto(`/deployments/${chat}?tab=settings`)
       await see(page.getByText(/^Rank 8 .* Ready after the next start/))
       await see(page.getByRole('button', { name: 'Add ship-names' }))
       await page.unroute(list, showAdapterModel)

@@ -14,3 +14,9 @@ test('every context is offered if more memory could give it, or nothing is known
   expect(listContextChoices({ context_tokens: null, context_limited_by: null })).toEqual(all)
   expect(listContextChoices(undefined)).toEqual(all)
 })
+
+test('a chosen context stays on offer', () => {
+  const plan = { context_tokens: 8_192, context_limited_by: 'model' } as const
+  expect(listContextChoices(plan, 5_000)).toEqual([5_000, 8_192])
+  expect(listContextChoices(plan, 8_192)).toEqual([8_192])
+})

@@ -16,7 +16,7 @@ import { usePaysHere } from '../installation.ts'
 import { ownBudgetsQuery } from '../budgets/queries.ts'
 import { findAliasError } from '../deployments/alias.ts'
 import { nameVariant } from '../models/variant-names.ts'
-import { listContextChoices } from './context-choices.ts'
+import { ContextField } from './context-field.tsx'
 import { DeployError } from './deploy-error.tsx'
 import { PlanPanel, PlanSkeleton } from './plan-panel.tsx'
 import { placementsQuery } from '../models/queries.ts'
@@ -243,34 +243,6 @@ function ExhaustedBudgets() {
     <Suspense>
       <BudgetNotices budgets={stopping} />
     </Suspense>
-  )
-}
-
-/** Selects the least context that each request must get; null for as much as fits. */
-function ContextField({
-  plan,
-  minimum,
-  onChoose,
-}: {
-  /** Undefined until the first plan is known. */
-  plan: DeploymentPlan | undefined
-  minimum: number | null | undefined
-  onChoose: (tokens: number | null) => void
-}) {
-  return (
-    <SelectField
-      label={words.contextField}
-      hint={words.contextFieldHint}
-      value={minimum ?? ''}
-      onChange={({ target }) => onChoose(target.value === '' ? null : Number(target.value))}
-    >
-      <option value="">{words.contextFits}</option>
-      {listContextChoices(plan).map((tokens) => (
-        <option key={tokens} value={tokens}>
-          {words.contextAtLeast(formatNumber(tokens))}
-        </option>
-      ))}
-    </SelectField>
   )
 }
 

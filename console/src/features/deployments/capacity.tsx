@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Deployment } from '../../contract.ts'
+import type { Deployment, DeploymentPlan } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { TextField } from '../../components/field.tsx'
@@ -8,6 +8,7 @@ import { Figure, Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { isFinished } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
+import { ContextField } from '../../domain/deploy/context-field.tsx'
 import { planQuery } from '../../domain/deploy/queries.ts'
 import type { Requirements } from '../../domain/deploy/queries.ts'
 import { formatMoney, formatNumber } from '../../format.ts'
@@ -49,15 +50,16 @@ export function Capacity({ deployment }: { deployment: Deployment }) {
 
 /** Asks for the least capacity, and previews the instance that it needs. */
 function MinimumsDialog({ deployment, onClose }: { deployment: Deployment; onClose: () => void }) {
-  const [context, setContext] = useState(toText(deployment.min_context_tokens))
+  const [context, setContext] = useState(deployment.min_context_tokens)
   const [sequences, setSequences] = useState(toText(deployment.min_parallel_sequences))
   const change = useUpdateDeployment(deployment.id)
-  const minimums = { min_context_tokens: toNumber(context), min_parallel_sequences: toNumber(sequences) }
-  const isValid = isWhole(context) && isWhole(sequences)
-  const edit = (set: (value: string) => void) => (event: { target: { value: string } }) => {
-    change.reset()
-    set(event.target.value)
+  const isValid = isWhole(sequences)
+  const minimums = {
+    min_context_tokens: context,
+    min_parallel_sequences: isValid ? toNumber(sequences) : deployment.min_parallel_sequences,
   }
+  const plan = useMinimumsPlan(deployment, minimums)
+  const isRefused = plan?.feasible === false
   return (
     <Dialog
       onClose={onClose}
@@ -66,7 +68,13 @@ function MinimumsDialog({ deployment, onClose }: { deployment: Deployment; onClo
       actions={
         <>
           <Button onClick={onClose}>{text.common.cancel}</Button>
-          <Button variant="primary" type="submit" form="minimums" busy={change.isPending} disabled={!isValid}>
+          <Button
+            variant="primary"
+            type="submit"
+            form="minimums"
+            busy={change.isPending}
+            disabled={!isValid || isRefused}
+          >
             {text.common.save}
           </Button>
         </>
@@ -78,54 +86,65 @@ function MinimumsDialog({ deployment, onClose }: { deployment: Deployment; onClo
         className="grid gap-4"
         onSubmit={(event) => {
           event.preventDefault()
-          if (isValid) change.mutate(minimums, { onSuccess: onClose })
+          if (isValid && !isRefused) change.mutate(minimums, { onSuccess: onClose })
         }}
       >
-        <TextField
-          label={words.contextTokens}
-          hint={words.inTokens}
-          inputMode="numeric"
-          value={context}
-          onChange={edit(setContext)}
-          error={isWhole(context) ? undefined : words.wholeNumber}
-        />
+        {deployment.model_type === 'LLM' && (
+          <ContextField
+            plan={plan}
+            minimum={context}
+            onChoose={(tokens) => {
+              change.reset()
+              setContext(tokens)
+            }}
+          />
+        )}
         <TextField
           label={words.parallelRequests}
           hint={words.emptyForNone}
           inputMode="numeric"
           value={sequences}
-          onChange={edit(setSequences)}
-          error={isWhole(sequences) ? undefined : words.wholeNumber}
+          onChange={({ target }) => {
+            change.reset()
+            setSequences(target.value)
+          }}
+          error={isValid ? undefined : words.wholeNumber}
         />
-        <Preview deployment={deployment} minimums={isValid ? minimums : undefined} />
+        {plan && <Preview plan={plan} />}
         <ErrorMessage error={change.error} />
       </form>
     </Dialog>
   )
 }
 
-/** The instance type that the minimums need, and its price. */
-function Preview({ deployment, minimums }: { deployment: Deployment; minimums: Requirements | undefined }) {
+function useMinimumsPlan(deployment: Deployment, minimums: Requirements): DeploymentPlan | undefined {
   const { model_name, model_format, model_size_in_billions, quantization, requested_instance_type } =
     deployment
-  const requirements = minimums && { ...minimums, instance_type: requested_instance_type }
+  const requirements = { ...minimums, instance_type: requested_instance_type }
   const choice = { model_format, model_size_in_billions, quantization }
-  const { data: plan } = useQuery({
-    ...planQuery(model_name, minimums && choice, requirements),
+  const { data } = useQuery({
+    ...planQuery(model_name, choice, requirements),
     placeholderData: keepPreviousData,
   })
-  if (!plan || !minimums) return null
-  const price = plan.price_per_hour
+  return data
+}
+
+/** The instance type that the minimums need, and its price, or why none serves them. */
+function Preview({ plan }: { plan: DeploymentPlan }) {
+  const { feasible, price_per_hour: price, instance_type: instanceType, currency, reason } = plan
+  if (!feasible) {
+    return (
+      <p role="alert" className="text-[0.8125rem] break-words text-bad">
+        {reason}
+      </p>
+    )
+  }
   return (
     <p role="status" className="text-[0.8125rem] break-words text-muted">
-      {plan.feasible
-        ? text.catalog.plannedSummary(
-            plan.instance_type ?? '',
-            price === null
-              ? text.catalog.priceUnknown
-              : text.catalog.perHour(formatMoney(price, plan.currency)),
-          )
-        : plan.reason}
+      {text.catalog.plannedSummary(
+        instanceType ?? '',
+        price === null ? text.catalog.priceUnknown : text.catalog.perHour(formatMoney(price, currency)),
+      )}
     </p>
   )
 }

@@ -110,7 +110,7 @@ function listCommands({ deployment, suffix, access }: Choice, act: Actions): Com
     },
     part(text.deployment.metrics, ChartLine, () => act.open(id, { tab: 'metrics' })),
     ...(access.inspect ? [part(text.deployment.logs, ScrollText, () => act.open(id, { tab: 'logs' }))] : []),
-    part(text.deployment.callIt, CodeXml, () => act.open(id, { tab: 'use' })),
+    part(text.deployment.callIt, CodeXml, () => act.open(id)),
     part(text.common.copy('ID'), Copy, () => act.copy(id)),
     ...(access.call && isPlayable(deployment)
       ? [part(text.deployments.openInPlayground, MessagesSquare, () => act.chat(id))]

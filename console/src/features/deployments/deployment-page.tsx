@@ -2,6 +2,8 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft, FileQuestion } from 'lucide-react'
 import { isNotFound } from '../../api/client.ts'
 import type { Deployment } from '../../contract.ts'
+import { Suspense } from 'react'
+import type { ComponentType } from 'react'
 import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { Page } from '../../components/page.tsx'
@@ -9,24 +11,28 @@ import { EmptyState, ErrorState, Skeleton } from '../../components/states.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { text } from '../../text/index.ts'
 import { DeploymentActions } from './deployment-actions.tsx'
-import { LogsTab } from './logs-tab.tsx'
-import { MetricsTab } from './metrics-tab.tsx'
+import { HeadFacts } from './head-facts.tsx'
 import { OverviewTab } from './overview-tab.tsx'
 import { usePayer } from './payer.ts'
 import { useDeployment } from './queries.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
-import { UseTab } from './use-tab.tsx'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { describeDeployment, nameDeployment } from '../../domain/deployments/names.ts'
 
 const words = text.deployment
 const route = getRouteApi('/app/deployments/$deploymentId')
-const tabs = ['overview', 'metrics', 'logs', 'use'] as const
+const tabs = ['overview', 'metrics', 'logs', 'activity', 'settings'] as const
 type Tab = (typeof tabs)[number]
-const labels = { overview: words.overview, metrics: words.metrics, logs: words.logs, use: words.callIt }
-const contents = { overview: OverviewTab, metrics: MetricsTab, logs: LogsTab, use: UseTab }
+const contents: Record<Tab, ComponentType<{ deployment: Deployment }>> = {
+  overview: OverviewTab,
+  metrics: lazyPart(() => import('./metrics-tab.tsx').then((module) => module.MetricsTab)),
+  logs: lazyPart(() => import('./logs-tab.tsx').then((module) => module.LogsTab)),
+  activity: lazyPart(() => import('./activity-tab.tsx').then((module) => module.ActivityTab)),
+  settings: lazyPart(() => import('./settings-tab.tsx').then((module) => module.SettingsTab)),
+}
 
-/** A deployment with its timeline, metrics, logs and code samples. */
+/** A deployment: how to call it, its metrics, logs, activity and settings. */
 export function DeploymentPage() {
   const { deploymentId } = route.useParams()
   const { data, error, refetch } = useDeployment(deploymentId)
@@ -69,10 +75,7 @@ function LoadingDeployment() {
     >
       <div role="status" aria-label={text.common.loading} className="grid gap-5">
         <Skeleton className="h-9 w-80 max-w-full" />
-        <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_17rem] xl:grid-cols-[minmax(0,1fr)_23rem]">
-          <Skeleton className="h-96 rounded-xl" />
-          <Skeleton className="h-96 rounded-xl" />
-        </div>
+        <Skeleton className="h-96 rounded-xl" />
       </div>
     </Page>
   )
@@ -85,7 +88,9 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
   const name = nameDeployment(deployment)
   const access = useAccess(deployment)
   const payer = usePayer(deployment)
-  const shown = tabs.filter((one) => (one !== 'logs' || access.inspect) && (one !== 'use' || access.call))
+  const shown = tabs.filter(
+    (one) => (one !== 'logs' || access.inspect) && (one !== 'settings' || access.change || access.terminate),
+  )
   return (
     <Page
       title={words.titleWithStatus(name, text.deployments.statuses[deployment.status])}
@@ -100,6 +105,7 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
           {sharedWith !== null && payer.name !== null && (
             <Badge tone="accent">{words.sharing.sharedWith(payer.name)}</Badge>
           )}
+          <HeadFacts deployment={deployment} />
           {!access.isOwner && (
             <span>{text.team.ownedBy(deployment.owner.name || deployment.owner.email)}</span>
           )}
@@ -113,7 +119,7 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
         onValueChange={(next) => void navigate({ search: { tab: next === 'overview' ? undefined : next } })}
         tabs={shown.map((value) => ({
           value,
-          label: labels[value],
+          label: words[value],
           content: <TabContent tab={value} deployment={deployment} />,
         }))}
       />
@@ -123,7 +129,11 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
 
 function TabContent({ tab, deployment }: { tab: Tab; deployment: Deployment }) {
   const Content = contents[tab]
-  return <Content deployment={deployment} />
+  return (
+    <Suspense fallback={<Skeleton className="h-96 rounded-xl" />}>
+      <Content deployment={deployment} />
+    </Suspense>
+  )
 }
 
 function BackLink() {

@@ -30,6 +30,8 @@ export interface DeploymentSearch {
   tab?: string | undefined
   /** The time range of the metrics */
   window?: StatisticsWindow | undefined
+  /** The activity whose settings before it are to be restored */
+  restore?: string | undefined
   /** `yes` opens the dialog to terminate the deployment. */
   terminate?: 'yes' | undefined
   /** `yes` opens the dialog to share it, or to stop that. */
@@ -38,9 +40,10 @@ export interface DeploymentSearch {
 
 export const deploymentPage = page({
   path: '/deployments/$deploymentId',
-  readSearch: ({ tab, window, terminate, share }: RawSearch): DeploymentSearch => ({
+  readSearch: ({ tab, window, restore, terminate, share }: RawSearch): DeploymentSearch => ({
     tab: readText(tab),
     window: statisticsWindows.find((one) => one === window),
+    restore: readText(restore),
     terminate: terminate === 'yes' ? 'yes' : undefined,
     share: share === 'yes' ? 'yes' : undefined,
   }),

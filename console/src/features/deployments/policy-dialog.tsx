@@ -1,27 +1,26 @@
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { TextField } from '../../components/field.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
+import { SameCommand } from '../../domain/cli/same-command.tsx'
 import { nameDeployment } from '../../domain/deployments/names.ts'
 import { text } from '../../text/index.ts'
-import { findErrors, findShadowed, isValid, toChange, toDraft } from './policy-draft.ts'
+import { findErrors, isValid, toChange, toDraft } from './policy-draft.ts'
 import type { PolicyDraft, PolicyField } from './policy-draft.ts'
-import { callableDeploymentsQuery, useUpdateDeployment } from './queries.ts'
+import { useUpdateDeployment } from './queries.ts'
+import { writeScaleCommand } from './scale-command.ts'
 import { ScheduleFields } from './schedule-fields.tsx'
 
 const words = text.instances
 
-/** Edits when a deployment sleeps, how many instances it has and when, and its alias. */
+/** Edits when a deployment sleeps, and how many instances it has and when. */
 export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; onClose: () => void }) {
   const [draft, setDraft] = useState(() => toDraft(deployment))
   const change = useUpdateDeployment(deployment.id)
   const errors = findErrors(draft)
   const mayBeSaved = isValid(draft)
-  const { data: callable } = useQuery(callableDeploymentsQuery)
-  const shadowed = findShadowed(deployment, draft.alias, callable?.items ?? [])
   const edit = (changes: Partial<PolicyDraft>) => {
     change.reset()
     setDraft({ ...draft, ...changes })
@@ -108,13 +107,8 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
           <span className="font-medium">{words.separateCaches}</span>
           <span className="col-start-2 text-[0.8125rem] text-muted">{words.separateCachesHint}</span>
         </label>
-        <TextField label={words.alias} hint={words.aliasHint} spellCheck={false} {...field('alias')} />
-        {shadowed.length > 0 && (
-          <p role="status" className="text-[0.8125rem] text-muted">
-            {words.shadows(shadowed.map(({ model_name: model, owner }) => `${model} (${owner.name})`))}
-          </p>
-        )}
         <ErrorMessage error={change.error} />
+        {mayBeSaved && <SameCommand command={writeScaleCommand(deployment, draft)} />}
       </form>
     </Dialog>
   )

@@ -1,12 +1,11 @@
 import type { Deployment, DeploymentUpdateInput } from '../../contract.ts'
-import { findAliasError } from '../../domain/deployments/alias.ts'
 import { text } from '../../text/index.ts'
 import { findRuleError, toDraftedSchedules, toRuleDrafts } from './schedule-draft.ts'
 import type { RuleDraft } from './schedule-draft.ts'
 
 const words = text.instances
 
-export type PolicyField = 'idleMinutes' | 'least' | 'most' | 'concurrency' | 'alias'
+export type PolicyField = 'idleMinutes' | 'least' | 'most' | 'concurrency'
 
 /** What the fields of a policy contain, most of them as text. */
 export type PolicyDraft = Record<PolicyField, string> & {
@@ -17,13 +16,12 @@ export type PolicyDraft = Record<PolicyField, string> & {
 
 export type PolicyErrors = Record<PolicyField, string | undefined>
 
-export function toDraft({ policy, alias }: Pick<Deployment, 'policy' | 'alias'>): PolicyDraft {
+export function toDraft({ policy }: Pick<Deployment, 'policy'>): PolicyDraft {
   return {
     idleMinutes: String(policy.idle_minutes ?? ''),
     least: String(policy.min_instances),
     most: String(policy.max_instances),
     concurrency: String(policy.target_concurrency ?? ''),
-    alias: alias ?? '',
     yields: policy.yields,
     cacheScope: policy.cache_scope,
     rules: toRuleDrafts(policy.schedules),
@@ -31,7 +29,7 @@ export function toDraft({ policy, alias }: Pick<Deployment, 'policy' | 'alias'>)
 }
 
 /** The message for each field; undefined for a valid one. */
-export function findErrors({ idleMinutes, least, most, concurrency, alias }: PolicyDraft): PolicyErrors {
+export function findErrors({ idleMinutes, least, most, concurrency }: PolicyDraft): PolicyErrors {
   const isCount = (value: string) => isBetween(value, 1, 100)
   return {
     idleMinutes:
@@ -44,7 +42,6 @@ export function findErrors({ idleMinutes, least, most, concurrency, alias }: Pol
         : undefined,
     concurrency:
       isEmpty(concurrency) || isBetween(concurrency, 1, 4_096) ? undefined : words.targetConcurrencyRange,
-    alias: findAliasError(alias),
   }
 }
 
@@ -55,27 +52,12 @@ export function isValid(draft: PolicyDraft): boolean {
   )
 }
 
-/** Those among `callable` that the owner's requests by this alias would not reach. */
-export function findShadowed(
-  { id, user_id: ownerId }: Pick<Deployment, 'id' | 'user_id'>,
-  alias: string,
-  callable: readonly Deployment[],
-): Deployment[] {
-  const name = alias.trim()
-  if (name === '') return []
-  return callable.filter((other) => {
-    if (other.id === id) return false
-    return other.alias === name ? other.user_id !== ownerId : other.model_name === name
-  })
-}
-
 /** The change that a valid draft asks for. */
 export function toChange({
   idleMinutes,
   least,
   most,
   concurrency,
-  alias,
   yields,
   cacheScope,
   rules,
@@ -85,7 +67,6 @@ export function toChange({
     min_instances: Number(least),
     max_instances: Number(most),
     target_concurrency: isEmpty(concurrency) ? null : Number(concurrency),
-    alias: isEmpty(alias) ? null : alias.trim(),
     yields,
     cache_scope: cacheScope,
     schedules: toDraftedSchedules(rules),

@@ -4,7 +4,9 @@ import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { useToasts } from '../../components/toast.tsx'
-import { nameDeployment } from '../../domain/deployments/names.ts'
+import { SameCommand } from '../../domain/cli/same-command.tsx'
+import { writeCommand } from '../../domain/cli/write-command.ts'
+import { nameDeployment, toCommandName } from '../../domain/deployments/names.ts'
 import { text } from '../../text/index.ts'
 import { usePayer } from './payer.ts'
 import { useUpdateDeployment } from './queries.ts'
@@ -65,6 +67,7 @@ export function ShareButton({ deployment }: { deployment: Deployment }) {
             ))}
           </ul>
         )}
+        <SameCommand command={writeCommand(['share', toCommandName(deployment)], { off: isShared })} />
       </ConfirmDialog>
     </>
   )

@@ -83,6 +83,17 @@ test('a change of a setting is a step of its own, which ends no other', () => {
   expect(restarted.map(nameStep)).toEqual(['running', 'runtime', 'running'])
 })
 
+test('a running deployment ran until its status changed, and what happened meanwhile has no duration', () => {
+  const steps = toSteps([
+    event(0, 'running', null, null, transition('start', null, [])),
+    event(40, 'running', 'runtime'),
+    event(106, 'sleeping', 'termination', null, transition('sleep', 'idle', [])),
+    event(110, 'provisioning', 'wake', null, transition('wake', 'request')),
+    event(112, 'running', null, null, transition('wake', 'request', [])),
+  ])
+  expect(steps.map(({ tookMilliseconds }) => tookMilliseconds)).toEqual([106_000, null, 4_000, 2_000, null])
+})
+
 test('a step is in progress while the deployment changes and has the status of the step', () => {
   const [download] = toSteps(events.slice(4, 7))
   expect(findCurrentStep([download!], { status: 'deploying', waiting_for: null, instances: [] })).toBe(

@@ -16,9 +16,12 @@ export interface Step {
   transition: DeploymentEvent['transition']
   /** The earlier events, oldest first. */
   earlier: DeploymentEvent[]
-  /** Milliseconds until the next step; null for the last step and for a change. */
+  /** Milliseconds that the step took, or that its status lasted; null while unknown and for what is momentary */
   tookMilliseconds: number | null
 }
+
+/** Statuses in which a deployment may stay */
+const settled: ReadonlySet<string> = new Set(['running', 'sleeping', 'failed', 'terminated'])
 
 /** Groups a deployment's events into steps; expects the events oldest first. */
 export function toSteps(events: readonly DeploymentEvent[]): Step[] {
@@ -32,7 +35,12 @@ export function toSteps(events: readonly DeploymentEvent[]): Step[] {
   const changes = groups.map(([event], index) => isChange(event, groups[index - 1]?.[0]))
   return groups.map((group, index) => {
     const [{ at, status, stage }] = group
-    const next = groups.find((_, other) => other > index && !changes[other])?.[0]
+    const transition = group.at(-1)?.transition ?? null
+    const isStatus = settled.has(status) && (stage === null || transition?.phases != null)
+    const isMomentary = changes[index]! || (settled.has(status) && !isStatus && stage !== 'sleep')
+    const next = groups.find(
+      ([other], place) => place > index && !changes[place] && !(isStatus && other.status === status),
+    )?.[0]
     return {
       at,
       isChange: changes[index]!,
@@ -40,9 +48,9 @@ export function toSteps(events: readonly DeploymentEvent[]): Step[] {
       stage,
       message: group.at(-1)?.message ?? '',
       instance_type: group.at(-1)?.instance_type ?? null,
-      transition: group.at(-1)?.transition ?? null,
+      transition,
       earlier: group.slice(0, -1),
-      tookMilliseconds: next && !changes[index] ? Date.parse(next.at) - Date.parse(at) : null,
+      tookMilliseconds: next && !isMomentary ? Date.parse(next.at) - Date.parse(at) : null,
     }
   })
 }

@@ -117,6 +117,7 @@ const instanceBody = z
     started_at: timestamp
       .nullable()
       .describe('When the compute backend handed the hardware over; null before'),
+    memory_bytes: z.number().nullable().describe('Memory that the model needs there; null until it is known'),
     engine: z.object(engineFields).nullable().describe('null until it is ready, and if it is unknown'),
     in_flight: count.describe('Requests at the engine, and those that wait for it, about a second ago'),
   })
@@ -336,6 +337,7 @@ function toInstanceBody(
     region: instance.region,
     ...toHardware(instance),
     started_at: instance.started_at?.toISOString() ?? null,
+    memory_bytes: instance.memory_bytes,
     engine: instance.engine,
     in_flight: loads.get(instance.id)?.inFlight ?? 0,
   }

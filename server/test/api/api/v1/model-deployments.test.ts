@@ -62,6 +62,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defau
         instance_id: null,
         gpu_allocation_id: null,
         started_at: null,
+        memory_bytes: null,
         engine: null,
         in_flight: 0,
       },

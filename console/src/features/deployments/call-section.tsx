@@ -7,50 +7,46 @@ import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { Notice } from '../../components/states.tsx'
 import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
 import { text } from '../../text/index.ts'
-import { sampleLanguages, writeSample } from '../../domain/models/code-samples.ts'
-import type { SampleLanguage } from '../../domain/models/code-samples.ts'
-import { sampleKinds, writeFirstBody } from '../../domain/models/curl-sample.ts'
+import { rememberedChoice } from '../../browser.ts'
+import { sampleKinds } from '../../domain/models/curl-sample.ts'
+import { listCallSamples, writeCallSample } from './call-samples.ts'
 import { toRequestModel } from '../../domain/deployments/names.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 
 const words = text.deployment
+const sampleChoice = 'sample'
 
-/** Code samples that call a deployment. */
-export function UseTab({ deployment }: { deployment: Deployment }) {
-  const [language, setLanguage] = useState<SampleLanguage>('curl')
+/** How to call a deployment: its address, its name, and code samples. */
+export function CallSection({ deployment }: { deployment: Deployment }) {
+  const kind = sampleKinds[deployment.model_type]
+  const kinds = listCallSamples(kind)
+  const [chosen, setChosen] = useState(() => rememberedChoice.read(sampleChoice))
+  const language = kinds.find((one) => one === chosen) ?? kinds[0]!
   const [target, setTarget] = useState<'this' | 'model'>('this')
   const name = target === 'this' ? toRequestModel(deployment) : deployment.model_name
-  const kind = sampleKinds[deployment.model_type]
-  const code = writeSample(language, {
-    kind,
-    origin: location.origin,
-    body: writeFirstBody(name, kind),
-  })
+  const code = writeCallSample(language, { kind, origin: location.origin, model: name })
+  const install = words.installs[language]
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
-      {deployment.status === 'sleeping' ? (
-        <Notice>{words.answersAsleep}</Notice>
-      ) : (
-        deployment.status !== 'running' && (
-          <Notice tone="warn">
-            {isEnding(deployment) || deployment.status === 'failed'
-              ? words.noLongerAnswers
-              : words.notRunningYet}
-          </Notice>
-        )
+      {deployment.status !== 'running' && deployment.status !== 'sleeping' && (
+        <Notice tone="warn">
+          {isEnding(deployment) || deployment.status === 'failed'
+            ? words.noLongerAnswers
+            : words.notRunningYet}
+        </Notice>
       )}
-      <Section>
+      <Section title={words.callIt} actions={<ScriptSessionButton />}>
         <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
-          <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
-            <p className="max-w-prose">{words.howToCall}</p>
-            <ScriptSessionButton />
-          </div>
+          <p className="max-w-prose text-muted">{words.howToCall}</p>
           <div className="flex flex-wrap items-end justify-between gap-x-6 gap-y-4">
             <SegmentedControl
               label={words.language}
               value={language}
-              onValueChange={setLanguage}
-              options={sampleLanguages.map((value) => ({ value, label: words.languages[value] }))}
+              onValueChange={(value) => {
+                rememberedChoice.write(sampleChoice, value)
+                setChosen(value)
+              }}
+              options={kinds.map((value) => ({ value, label: words.languages[value] }))}
             />
             <SegmentedControl
               label={words.target}
@@ -72,7 +68,7 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
               : deployment.alias === null
                 ? words.targetThisWords
                 : words.targetAliasWords}{' '}
-            {language !== 'curl' && words.installFirst(words.installs[language])}
+            {install !== undefined && words.installFirst(install)}
           </p>
           <CodeBlock code={code} label={words.code(words.languages[language])} />
         </div>
