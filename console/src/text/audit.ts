@@ -50,6 +50,8 @@ export const audit = {
   } as Record<string, string>,
   /** Names of details */
   facts: {
+    alias: 'Name',
+    at_limit: 'At the limit',
     auth_method: 'With',
     billing_mode: 'Plan',
     changed: 'Changed',

@@ -5,8 +5,10 @@ import { text } from '../../text/index.ts'
 import { listContextChoices } from './context-choices.ts'
 
 const words = text.catalog
+/** What coding agents need, in tokens */
+const codingContext = 32_768
 
-/** Selects the least context that each request must get; null for as much as fits. */
+/** Selects the least context of each request; null for as much as fits. Hidden without a choice. */
 export function ContextField({
   plan,
   minimum,
@@ -17,15 +19,17 @@ export function ContextField({
   minimum: number | null | undefined
   onChoose: (tokens: number | null) => void
 }) {
+  const choices = listContextChoices(plan, minimum)
+  if (choices.length === 0) return null
   return (
     <SelectField
       label={words.contextField}
-      hint={words.contextFieldHint}
+      hint={choices.some((tokens) => tokens >= codingContext) ? words.contextFieldHint : undefined}
       value={minimum ?? ''}
       onChange={({ target }) => onChoose(target.value === '' ? null : Number(target.value))}
     >
       <option value="">{words.contextFits}</option>
-      {listContextChoices(plan, minimum).map((tokens) => (
+      {choices.map((tokens) => (
         <option key={tokens} value={tokens}>
           {words.contextAtLeast(formatNumber(tokens))}
         </option>

@@ -1,12 +1,13 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { useNavigate, Link } from '@tanstack/react-router'
 import { useState, Suspense } from 'react'
-import { useCan } from '../../api/session.ts'
+import { organizationQuery, useCan } from '../../api/session.ts'
 import { SelectField, TextField } from '../../components/field.tsx'
 import type { DeployableModel, Placement, DeploymentPlan, Budget } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorState, Notice } from '../../components/states.tsx'
+import { SwitchField } from '../../components/switch-field.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
@@ -17,6 +18,8 @@ import { ownBudgetsQuery } from '../budgets/queries.ts'
 import { findAliasError } from '../deployments/alias.ts'
 import { nameVariant } from '../models/variant-names.ts'
 import { ContextField } from './context-field.tsx'
+import { SameCommand } from '../cli/same-command.tsx'
+import { writeDeployCommand } from './deploy-command.ts'
 import { DeployError } from './deploy-error.tsx'
 import { PlanPanel, PlanSkeleton } from './plan-panel.tsx'
 import { placementsQuery } from '../models/queries.ts'
@@ -55,6 +58,8 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
   const [preferred, setPreferred] = useState(initial)
   const [requirements, setRequirements] = useState<Requirements>({})
   const [sleeps, setSleeps] = useState(false)
+  const [shares, setShares] = useState(false)
+  const { data: organization } = useSuspenseQuery(organizationQuery)
   const [alias, setAlias] = useState('')
   const aliasError = findAliasError(alias)
   const [isMalformed, setMalformed] = useState(false)
@@ -82,17 +87,21 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
     deploy.reset()
     setRequirements({ ...requirements, ...changes })
   }
+  const request = {
+    model_name: model.model_name,
+    ...choice,
+    ...requirements,
+    ...(alias.trim() !== '' && { alias: alias.trim() }),
+  }
   const submit = () => {
     if (!choice) return
     deploy.mutate(
       {
-        request: {
-          model_name: model.model_name,
-          ...choice,
-          ...requirements,
-          ...(alias.trim() !== '' && { alias: alias.trim() }),
+        request,
+        changes: {
+          ...(sleeps && { idle_minutes: offeredIdleMinutes }),
+          ...(shares && { shared_with: 'organization' }),
         },
-        changes: sleeps ? { idle_minutes: offeredIdleMinutes } : {},
       },
       {
         onSuccess({ deployment: { id }, changeError }) {
@@ -136,6 +145,15 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
       <div className="grid gap-4">
         <ExhaustedBudgets />
         <LimitNotice onLeave={() => onOpenChange(false)} />
+        <TextField
+          label={text.instances.alias}
+          hint={text.instances.newAliasHint}
+          error={aliasError}
+          autoComplete="off"
+          spellCheck={false}
+          value={alias}
+          onChange={({ target }) => setAlias(target.value)}
+        />
         <VariantFields model={model} placements={own} choice={choice} onChoose={choose} />
         {model.model_type === 'LLM' && (
           <ContextField
@@ -156,15 +174,9 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
         ) : (
           <PlanSkeleton />
         )}
-        <TextField
-          label={text.instances.alias}
-          hint={text.instances.newAliasHint}
-          error={aliasError}
-          autoComplete="off"
-          spellCheck={false}
-          value={alias}
-          onChange={({ target }) => setAlias(target.value)}
-        />
+        <SwitchField label={words.shareOffer(organization.name)} checked={shares} onChange={setShares}>
+          {words.shareOfferHint}
+        </SwitchField>
         <SleepField plan={plan.data} checked={sleeps} onChange={setSleeps} />
         {canSetOptions && (
           <Suspense>
@@ -178,6 +190,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
         {isSettled && !plan.data.feasible && choice && (
           <Alternatives placements={own} choice={choice} onChoose={choose} />
         )}
+        {choice && <SameCommand command={writeDeployCommand(request, { sleeps, shares })} />}
         <DeployError error={deploy.error} onLeave={() => onOpenChange(false)} />
       </div>
     </Dialog>

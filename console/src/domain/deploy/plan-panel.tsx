@@ -1,4 +1,6 @@
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Check } from 'lucide-react'
+import { organizationQuery, useCan } from '../../api/session.ts'
 import type { DeploymentPlan } from '../../contract.ts'
 import { classNames } from '../../class-names.ts'
 import { Disclosure } from '../../components/disclosure.tsx'
@@ -6,6 +8,7 @@ import { Figure } from '../../components/page.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'
 import { formatBytes, formatDuration, formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { billingAccountQuery } from '../billing/queries.ts'
 
 const words = text.catalog
 const hoursOfMonth = 730
@@ -57,6 +60,7 @@ function Chosen({ plan }: { plan: DeploymentPlan }) {
           value={writePrice(plan.price_per_hour, plan.currency)}
           hint={month && words.perMonth(month)}
         />
+        <Payer />
         {plan.weight_bytes !== null && (
           <Figure
             label={words.weightSize}
@@ -88,6 +92,21 @@ function Chosen({ plan }: { plan: DeploymentPlan }) {
       </dl>
       <Others plan={plan} />
     </section>
+  )
+}
+
+/** Who pays, with the trial's credit for those who may see it. */
+function Payer() {
+  const { data: organization } = useSuspenseQuery(organizationQuery)
+  const mayRead = useCan()('manageBilling')
+  const { data: account } = useQuery({ ...billingAccountQuery, enabled: mayRead })
+  const credit = account?.trial_credit
+  return (
+    <Figure
+      label={words.paidBy}
+      value={<span className="break-words">{organization.name}</span>}
+      hint={credit && words.trialLeft(formatMoney(credit.remaining, account.currency))}
+    />
   )
 }
 

@@ -27,8 +27,8 @@ export const planQuery = (modelName: string, choice: Variant | undefined, requir
 
 interface DeployInput {
   request: DeploymentRequestInput
-  /** Set once the deployment exists: when it sleeps, if not as the operator has set it */
-  changes: Pick<DeploymentUpdateInput, 'idle_minutes'>
+  /** Set once the deployment exists: when it sleeps, and who may call it */
+  changes: Pick<DeploymentUpdateInput, 'idle_minutes' | 'shared_with'>
 }
 
 /** Creates a deployment. Don't repeat it after a `changeError`, which refuses `changes`: it exists then. */

@@ -1,4 +1,5 @@
 import type { DeploymentPlan } from '../../contract.ts'
+import { SwitchField } from '../../components/switch-field.tsx'
 import { formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
@@ -20,18 +21,9 @@ export function SleepField({
 }) {
   const price = plan?.price_per_hour ?? null
   return (
-    <label className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5">
-      <input
-        type="checkbox"
-        className="mt-1 self-start accent-accent"
-        checked={checked}
-        onChange={({ target }) => onChange(target.checked)}
-      />
-      <span className="font-medium">{words.offer(formatNumber(offeredIdleMinutes))}</span>
-      <span className="col-start-2 text-[0.8125rem] text-muted">
-        {plan && price !== null && Number(price) > 0 && words.saves(formatMoney(price, plan.currency))}{' '}
-        {words.wakes}
-      </span>
-    </label>
+    <SwitchField label={words.offer(formatNumber(offeredIdleMinutes))} checked={checked} onChange={onChange}>
+      {plan && price !== null && Number(price) > 0 && words.saves(formatMoney(price, plan.currency))}{' '}
+      {words.wakes}
+    </SwitchField>
   )
 }

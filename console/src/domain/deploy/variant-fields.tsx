@@ -26,48 +26,69 @@ export function VariantFields({ model, placements, choice, onChoose }: VariantFi
   const ofFormat = ofSize.filter((one) => one.model_format === choice?.model_format)
   return (
     <div className="grid grid-cols-2 gap-4 sm:grid-cols-3">
-      <SelectField
+      <ChoiceField
         label={words.size}
-        disabled={!choice}
-        value={choice?.model_size_in_billions ?? ''}
-        onChange={({ target }) => onChoose({ model_size_in_billions: Number(target.value) })}
-      >
-        <Options
-          choices={all}
-          placements={placements}
-          valueOf={(one) => one.model_size_in_billions}
-          name={formatParameters}
-        />
-      </SelectField>
-      <SelectField
+        choices={all}
+        placements={placements}
+        valueOf={(one) => one.model_size_in_billions}
+        name={formatParameters}
+        value={choice?.model_size_in_billions}
+        onChoose={(size) => onChoose({ model_size_in_billions: Number(size) })}
+      />
+      <ChoiceField
         label={words.format}
-        disabled={!choice}
-        value={choice?.model_format ?? ''}
-        onChange={({ target }) => onChoose({ model_format: target.value })}
-      >
-        <Options
-          choices={ofSize}
-          placements={placements}
-          valueOf={(one) => one.model_format}
-          name={nameFormat}
-        />
-      </SelectField>
-      <div className="max-sm:col-span-2">
-        <SelectField
-          label={words.quantization}
-          disabled={!choice}
-          value={choice?.quantization ?? ''}
-          onChange={({ target }) => onChoose({ quantization: target.value })}
-        >
-          <Options
-            choices={ofFormat}
-            placements={placements}
-            valueOf={(one) => one.quantization}
-            name={nameQuantization}
-          />
-        </SelectField>
-      </div>
+        choices={ofSize}
+        placements={placements}
+        valueOf={(one) => one.model_format}
+        name={nameFormat}
+        value={choice?.model_format}
+        onChoose={(format) => onChoose({ model_format: format })}
+      />
+      <ChoiceField
+        label={words.quantization}
+        choices={ofFormat}
+        placements={placements}
+        valueOf={(one) => one.quantization}
+        name={nameQuantization}
+        value={choice?.quantization}
+        onChoose={(quantization) => onChoose({ quantization })}
+      />
     </div>
+  )
+}
+
+interface ChoiceFieldProps<Value extends string | number> extends OptionsProps<Value> {
+  label: string
+  /** Undefined until the first choice is known */
+  value: Value | undefined
+  onChoose: (value: string) => void
+}
+
+/** A select of values; a text if there is only one. */
+function ChoiceField<Value extends string | number>({
+  label,
+  value,
+  onChoose,
+  ...options
+}: ChoiceFieldProps<Value>) {
+  const [only, ...others] = new Set(options.choices.map(options.valueOf))
+  if (only !== undefined && others.length === 0) {
+    return (
+      <dl className="grid content-start gap-1.5">
+        <dt className="font-medium">{label}</dt>
+        <dd className="flex min-h-9 items-center">{options.name(only)}</dd>
+      </dl>
+    )
+  }
+  return (
+    <SelectField
+      label={label}
+      disabled={value === undefined}
+      value={value ?? ''}
+      onChange={({ target }) => onChoose(target.value)}
+    >
+      <Options {...options} />
+    </SelectField>
   )
 }
 

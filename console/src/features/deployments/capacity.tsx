@@ -21,8 +21,7 @@ const words = text.deployment
 export function Capacity({ deployment }: { deployment: Deployment }) {
   const { change } = useAccess(deployment)
   const [open, setOpen] = useState(false)
-  const { context_tokens, parallel_sequences, min_context_tokens, min_parallel_sequences, waiting_for } =
-    deployment
+  const { context_tokens, parallel_sequences, min_context_tokens, min_parallel_sequences } = deployment
   if (context_tokens === null || parallel_sequences === null) return null
   const isOver = isFinished(deployment)
   return (
@@ -42,7 +41,6 @@ export function Capacity({ deployment }: { deployment: Deployment }) {
           hint={min_parallel_sequences !== null && words.atLeast(formatNumber(min_parallel_sequences))}
         />
       </dl>
-      {waiting_for === 'resize' && <p className="mt-4 text-muted">{deployment.status_message}</p>}
       {open && <MinimumsDialog deployment={deployment} onClose={() => setOpen(false)} />}
     </Section>
   )

@@ -27,7 +27,7 @@ type Instance = Deployment['instances'][number]
 
 /** The live instances of a deployment with their memory, load and price, and its scaling and sleep. */
 export function InstancesSection({ deployment }: { deployment: Deployment }) {
-  const { status, instances, waiting_for: waitingFor, status_message: message } = deployment
+  const { status, instances, status_message: message } = deployment
   const priceOf = usePrices(instances.length > 0)
   if (isFinished(deployment) && instances.length === 0) return null
   return (
@@ -41,9 +41,7 @@ export function InstancesSection({ deployment }: { deployment: Deployment }) {
       )}
       <div className="grid gap-1 px-5 py-3.5">
         {instances.length === 0 && <p>{words.none}</p>}
-        {status === 'running' && !isChanging(deployment) && waitingFor !== 'resize' && message !== null && (
-          <p>{message}</p>
-        )}
+        {status === 'running' && !isChanging(deployment) && message !== null && <p>{message}</p>}
         <ScalingSentences policy={deployment.policy} />
       </div>
     </Section>

@@ -16,7 +16,7 @@ export interface Step {
   transition: DeploymentEvent['transition']
   /** The earlier events, oldest first. */
   earlier: DeploymentEvent[]
-  /** Milliseconds that the step took, or that its status lasted; null while unknown and for what is momentary */
+  /** Milliseconds that the step took, or its status lasted; null while unknown, and for moments */
   tookMilliseconds: number | null
 }
 

@@ -31,3 +31,17 @@ test('unknown details are in words too', () => {
     'Enabled: yes → no',
   ])
 })
+
+test('the value before a change stands beside the one after it', () => {
+  const details = {
+    alias: null,
+    min_context_tokens: 8_192,
+    engine_options: { from: {}, to: { seed: 1 } },
+    before: { alias: 'assistant', min_context_tokens: null, engine_options: {} },
+  }
+  expect(describeFacts(details)).toEqual([
+    'Name: assistant → none',
+    'Minimum context: none → 8192',
+    'Engine options:  → Seed: 1',
+  ])
+})

@@ -19,9 +19,19 @@ export interface FactInWords {
 
 /** The details of an action in words, without those that say nothing. */
 export function listFacts(details: Readonly<Record<string, unknown>>): FactInWords[] {
-  return Object.entries(details)
+  return Object.entries(joinBefore(details))
     .filter(([, value]) => value !== null && value !== 'none')
     .map(([name, value]) => ({ name: nameFact(name), value: describe(name, value) }))
+}
+
+/** Details with the values before a change beside those after it. */
+function joinBefore({ before, ...details }: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  if (typeof before !== 'object' || before === null) return details
+  const entries = Object.entries(details).map(([name, to]) => {
+    const isPair = typeof to === 'object' && to !== null && 'from' in to
+    return [name, name in before && !isPair ? { from: (before as Record<string, unknown>)[name], to } : to]
+  })
+  return Object.fromEntries(entries)
 }
 
 /** The details of an action, each as one text such as `Plan: Trial → Pay as you go`. */
