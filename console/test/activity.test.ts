@@ -37,7 +37,7 @@ test('activity shows who changed what, and fills earlier settings in to be revie
     .getByRole('link', { name: /^Restore the settings before/ })
     .nth(1)
     .click()
-  const restored = page.getByRole('table', { name: 'Restore these settings' })
+  const restored = page.getByRole('region', { name: 'Restore these settings' })
   await see(restored.getByRole('row', { name: 'Sleep after (minutes) 45 none' }))
   await see(restored.getByRole('row', { name: 'At most (instances) 2 1' }))
   await page.getByRole('button', { name: 'Save' }).first().click()

@@ -34,8 +34,9 @@ function findFirstField(content: HTMLElement): HTMLElement | null {
 }
 
 /**
- * A modal dialog that traps the focus and closes on Escape unless locked. With changed fields, it asks before.
- * It focuses its first field when it opens. When it closes, it focuses its opener, or the main content if the page has lost the opener.
+ * A modal dialog that traps the focus and closes on Escape unless locked. With changed fields, it asks first.
+ * It focuses its first field when it opens. When it closes, it focuses its opener, or the main content if the
+ * page has lost the opener.
  */
 export function Dialog({
   open = true,
