@@ -5,7 +5,7 @@ import { client, newPerson, startTestProvider } from '../../server/test/support/
 import type { TestProvider } from '../../server/test/support/oidc-provider.ts'
 import { useConsole } from './support/console.ts'
 import { startConsoleTestServer } from './support/test-server.ts'
-import { callByApi, heading, see, seeGone, signIn } from './support/steps.ts'
+import { callByApi, createPerson, heading, registerByApi, see, seeGone, signIn } from './support/steps.ts'
 
 let provider: TestProvider
 const site = useConsole(async () => {
@@ -19,6 +19,7 @@ const site = useConsole(async () => {
     OIDC_CLIENT_ID: client.id,
     OIDC_CLIENT_SECRET: client.secret,
     SSO_DISPLAY_NAME: 'Example Login',
+    ORGANIZATION_DOMAINS: 'corp.test:Research:member',
   })
   return {
     ...server,
@@ -64,6 +65,25 @@ test('a person sees their linked identity, and removes it once they have a passw
   await dialog.getByRole('button', { name: 'Remove' }).click()
   await see(page.getByText('Link removed. Your other sessions ended.'))
   await seeGone(identity)
+})
+
+test('a person joins the organization of their address’s domain, signs out at the provider too, and returns', async () => {
+  const person = newPerson({ email: 'grace@corp.test' })
+  const visitor = await site.visit()
+  await registerByApi(visitor.page, { ...createPerson(), email: person.email })
+  const { page } = await site.visit()
+  provider.setPerson(person)
+  await page.goto('/sign-in?return_to=/profile')
+  await page.getByRole('link', { name: enter }).click()
+  await see(page.getByText('People with an address of corp.test may join as Member.'))
+  await page.getByRole('button', { name: 'Join Research' }).click()
+  await page.waitForURL('**/deployments')
+  await see(page.getByRole('status').getByText('Research'))
+
+  await page.getByRole('button', { name: 'account menu' }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.getByRole('button', { name: 'Yes, sign me out' }).click()
+  await page.waitForURL('**/sign-in')
 })
 
 test('the sign-in page says why another person with the same address is refused', async () => {

@@ -90,7 +90,13 @@ export async function startTestProvider(options: TestProviderOptions = {}): Prom
     features: {
       backchannelLogout: { enabled: true },
       devInteractions: { enabled: false },
-      rpInitiatedLogout: { enabled: options.endsSessions !== false },
+      rpInitiatedLogout: {
+        enabled: options.endsSessions !== false,
+        // The library's own page loads a font from the internet.
+        logoutSource: (context, form) => {
+          context.body = `<!doctype html><title>Sign out</title>${form}<button form="op.logoutForm" name="logout" value="yes">Yes, sign me out</button>`
+        },
+      },
     },
     interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
     findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ ...people.get(sub), sub }) }),
