@@ -15,6 +15,7 @@ import { usageRoutes } from '../features/billing/usage-routes.ts'
 import { budgetRoutes } from '../features/billing/budgets/routes.ts'
 import { catalogRoutes } from '../features/catalog/routes.ts'
 import { followRoutes } from '../features/deployments/follow-routes.ts'
+import { newsRoutes } from '../features/deployments/news-routes.ts'
 import { deploymentRoutes } from '../features/deployments/routes.ts'
 import { inferenceRoutes } from '../features/inference/routes.ts'
 import { sendUnknownInferenceRoute } from '../features/inference/unknown-routes.ts'
@@ -286,6 +287,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
   weightRoutes(signedIn, application)
   deploymentRoutes(signedIn, application)
   followRoutes(signedIn, application)
+  newsRoutes(signedIn, application)
   statisticsRoutes(signedIn, application)
   requestRoutes(signedIn, application)
   billingRoutes(signedIn, application)

@@ -120,6 +120,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /v1/billing/usage-summary                              401        200     200     200    200          200       -
   GET    /v1/billing/usage                                      401        200     200     200    200          200       -
   GET    /v1/requests                                           401        200     200     200    200          200       -
+  GET    /v1/events                                             401        200     200     200    200          200       -
   GET    /v1/billing/usage/proof                                401        403     403     200    200          200       -
   GET    /v1/billing/anomalies                                  401        403     403     200    200          200       -
   GET    /v1/billing/subscription                               401        403     403     200    200          200       -
