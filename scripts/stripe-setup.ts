@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Stripe } from 'stripe'
+import { listInstanceTypes } from '../server/src/adapters/model-runtime/local/list-instance-types.ts'
 import { installationOf } from '../server/src/adapters/payment-processor/installation.ts'
 import { publishPrices } from '../server/src/adapters/payment-processor/stripe/publish-prices.ts'
 import { maxPrices } from '../server/src/adapters/payment-processor/stripe/update-subscriptions.ts'
@@ -65,7 +66,7 @@ async function setUp(): Promise<void> {
       ? { httpClient: Stripe.createNodeHttpClient(new Agent(proxyAgentOptions(config.proxy))) }
       : toStripeHost(base)),
   })
-  const prices = listPrices(config)
+  const prices = await listPrices(config)
   const { created, subscriptions } = await publishPrices(stripe, await findInstallation(config), prices)
   for (const { key, unitAmountDecimal, currency } of prices) {
     const change = created.includes(key) ? 'created  ' : 'unchanged'
@@ -82,13 +83,13 @@ async function setUp(): Promise<void> {
   console.log(`  ${webhookEvents.join('\n  ')}`)
 }
 
-/** All prices of this installation, derived from its settings without calling the runtime. */
-function listPrices(config: Config): MeteredPrice[] {
+/** All prices of this installation, derived from its settings and, for the local runtime, this host’s GPUs. */
+async function listPrices(config: Config): Promise<MeteredPrice[]> {
   const types = readInstanceTypesFile(config.instanceTypesFile)
   const prices = listMeteredPrices(
     readPrices(config, types),
     new Date(),
-    listInstances(config, types),
+    await listInstances(config, types),
     maxPrices,
   )
   if (prices.length <= maxPrices) return prices
@@ -103,9 +104,15 @@ function listPrices(config: Config): MeteredPrice[] {
   ])
 }
 
-function listInstances({ kubernetes, xinference }: Config, types: readonly InstanceType[]): Dimensions[] {
-  if (kubernetes === null && xinference === null) return []
-  return pickInstanceTypes(types, kubernetes?.instanceTypes ?? null).map(({ name, region }) => ({
+async function listInstances(
+  { kubernetes, xinference, localEngine: { gpuShares } }: Config,
+  instanceTypes: readonly InstanceType[],
+): Promise<Dimensions[]> {
+  if (kubernetes === null && xinference === null) {
+    const found = await listInstanceTypes({ environment: process.env, instanceTypes, gpuShares })
+    return found.map(({ instanceType, region }) => ({ instance_type: instanceType, region }))
+  }
+  return pickInstanceTypes(instanceTypes, kubernetes?.instanceTypes ?? null).map(({ name, region }) => ({
     instance_type: name,
     region,
   }))

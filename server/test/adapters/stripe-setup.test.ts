@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
-import { resolve } from 'node:path'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startTestSandbox } from '../../../payment-sandbox/test/support.ts'
 import type { TestSandbox } from '../../../payment-sandbox/test/support.ts'
 
@@ -54,6 +56,21 @@ test('npm run stripe:setup: on Kubernetes publishes the configured instance type
     code: 1,
     stderr: expect.stringMatching(/KUBERNETES_INSTANCE_TYPES: .*20 prices.*34/),
   })
+})
+
+test('npm run stripe:setup: on a host with GPUs publishes their instance types, and their shares', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-stripe-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const smi =
+    "#!/bin/sh\ncase $1 in *compute_cap*) echo 'GPU-a, 8.9' ;; *) echo '0, GPU-a, NVIDIA L4, 23034, 580.159' ;; esac\n"
+  await writeFile(join(folder, 'nvidia-smi'), smi, { mode: 0o755 })
+  const { stdout } = await runSetup({
+    STRIPE_SECRET_KEY: world.sandbox.apiKey,
+    GPU_SHARES: '4',
+    PATH: `${folder}:${process.env['PATH']}`,
+  })
+  expect(stdout).toMatch(/created {4}gpu_instance_seconds\.l4-x1\.local\.0\.000222222222-usd/)
+  expect(stdout).toMatch(/created {4}gpu_instance_seconds\.l4-x1\S*4\S*local\.0\.000055555555-usd/)
 })
 
 test('npm run stripe:setup: a missing or invalid key is reported in one sentence', async () => {

@@ -50,7 +50,10 @@ export async function takeInventory(
   return { engines, chosen: chooseEngines(engines, devices), devices, unseen, cudaFolders }
 }
 
-async function findDevices({ environment }: LocalRuntimeSettings): Promise<FoundGpus> {
+/** The GPUs of this host, whichever engines can use them. */
+export async function findDevices({
+  environment,
+}: Pick<LocalRuntimeSettings, 'environment'>): Promise<FoundGpus> {
   const isApple = process.platform === 'darwin' && process.arch === 'arm64'
   if (environment['NODE_LLAMA_CPP_GPU'] === 'false' || isApple) return { gpus: [], problem: null }
   const found = await findGpus(environment)
