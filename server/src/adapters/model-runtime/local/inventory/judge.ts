@@ -81,11 +81,10 @@ export function describeProblem(engine: FoundEngine, problem: EngineProblem): st
   const name = nameEngine(engine)
   switch (problem.kind) {
     case 'missing libraries': {
+      const ofDriver = problem.libraries.find(isOfDriver)
+      if (ofDriver !== undefined) return `${name} needs the driver's library (${ofDriver} is missing).`
       const verb = problem.libraries.length === 1 ? 'is' : 'are'
-      const libraries = problem.libraries.join(' and ')
-      return isOfDriver(problem.libraries)
-        ? `${name} needs the driver's library (${libraries} ${verb} missing).`
-        : `${name} needs CUDA's runtime (${libraries} ${verb} missing).`
+      return `${name} needs CUDA's runtime (${problem.libraries.join(' and ')} ${verb} missing).`
     }
     case 'old driver':
       return `${name} needs a newer driver for this GPU (${problem.detail}).`
@@ -96,8 +95,9 @@ export function describeProblem(engine: FoundEngine, problem: EngineProblem): st
   }
 }
 
-function isOfDriver(libraries: readonly string[]): boolean {
-  return libraries.every((library) => library.startsWith('libcuda.so'))
+/** Without the driver's own library, no runtime of CUDA helps. */
+function isOfDriver(library: string): boolean {
+  return library.startsWith('libcuda.so')
 }
 
 /** What a person does so that an engine can use a GPU. */
@@ -147,7 +147,7 @@ function findRemedy(
     return 'Install vLLM for ROCm, or llama-server for ROCm or Vulkan, in PATH, or name it in a setting.'
   }
   const problems = tried.map(({ result }) => result.problem)
-  if (problems.some((each) => each.kind === 'missing libraries' && isOfDriver(each.libraries))) {
+  if (problems.some((each) => each.kind === 'missing libraries' && each.libraries.some(isOfDriver))) {
     return "Install NVIDIA's driver with its libraries for computing."
   }
   const hasVllm = tried.some(({ engine }) => engine.name === 'vllm')

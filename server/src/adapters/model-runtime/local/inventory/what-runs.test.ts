@@ -164,6 +164,20 @@ test('an H100 with its driver alone says which library is missing, and what to d
   )
 })
 
+test('without the library of the driver, nothing is to be installed but that', () => {
+  const [gpu] = parseGpus('0, GPU-1, NVIDIA H100 80GB, 81559, 580.159', 'GPU-1, 9.0', undefined)
+  const libraries = ['libcudart.so.13', 'libcublas.so.13', 'libcuda.so.1']
+  const problem = { kind: 'missing libraries', libraries } as const
+  const device: DeviceReport = {
+    gpu: gpu!,
+    uses: [{ engine: embeddedEngine, result: { works: false, problem } }],
+  }
+  expect(describeObstacle(findObstacle(device, [embeddedEngine], [embeddedEngine])!)).toBe(
+    "NVIDIA H100 80GB (driver 580.159): not usable yet. Berth's engine needs the driver's library (libcuda.so.1 is missing). " +
+      "Install NVIDIA's driver with its libraries for computing.",
+  )
+})
+
 test.each([
   ['Tesla T4', 7.5, '580.159', 'cuda-12'],
   ['Tesla T4', 7.5, '590.48', 'cuda-13'],
