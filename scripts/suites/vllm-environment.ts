@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { findCacheFolder, runCommand } from '../../tools/programs.ts'
@@ -13,6 +13,7 @@ const root = resolve(import.meta.dirname, '../..')
 export async function installVllm(): Promise<{ environment: string; model: string; reranker: string }> {
   const dataDirectory = findCacheFolder('engines')
   const environment = join(dataDirectory, 'engines', `vllm-${vllmVersion}`)
+  forgetDatabase(dataDirectory)
   await runCommand('node', ['server/src/process/admin.ts', 'engines', 'install', `vllm==${vllmVersion}`], {
     DATA_DIR: dataDirectory,
   })
@@ -36,6 +37,13 @@ export async function installVllm(): Promise<{ environment: string; model: strin
     await runCommand(join(environment, 'bin/python'), [maker, model, reranker], { HF_HUB_OFFLINE: '1' })
   }
   return { environment, model, reranker }
+}
+
+/** Deletes the embedded database of a DATA_DIR, which may lack tables of a newer version. */
+function forgetDatabase(dataDirectory: string): void {
+  const location = join(dataDirectory, 'postgres-location')
+  if (existsSync(location)) rmSync(readFileSync(location, 'utf8').trim(), { recursive: true, force: true })
+  rmSync(join(dataDirectory, 'postgres'), { recursive: true, force: true })
 }
 
 /** Unpacks the Python code of a wheel for CUDA and adds the compiled modules of the build for the CPU. */

@@ -20,6 +20,7 @@ export interface TestServer {
   app: App
   application: Application
   dataDirectory: string
+  databaseUrl: string
   /** All log lines so far */
   logs: string[]
   /** Stops the server and its engines, and removes its database and files. */
@@ -67,6 +68,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     app,
     application,
     dataDirectory,
+    databaseUrl: database.url,
     logs,
     async close() {
       app.server.closeAllConnections()

@@ -97,7 +97,7 @@ test('a deployment moves to a version that was installed beside its own, and bac
 
   const chats = chatOn(id)
   await run(process.execPath, [admin, 'engines', 'install', `vllm==${older}`], {
-    env: { ...process.env, DATA_DIR: dataDirectory },
+    env: { ...process.env, DATA_DIR: dataDirectory, DATABASE_URL: server.databaseUrl },
     maxBuffer: 2 ** 26,
   })
   for (const version of [older, newest]) {
