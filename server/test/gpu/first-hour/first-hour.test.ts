@@ -93,7 +93,7 @@ async function runAdmin(...args: string[]): Promise<string> {
   } catch (error) {
     const { stderr = '' } = error as { stderr?: string }
     const lines = stderr.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('{'))
-    throw new Error(lines.at(-1) ?? String(error))
+    throw new Error(lines.at(-1) ?? String(error), { cause: error })
   }
 }
 
