@@ -83,7 +83,7 @@ async function setUp(): Promise<void> {
   console.log(`  ${webhookEvents.join('\n  ')}`)
 }
 
-/** All prices of this installation, derived from its settings and, for the local runtime, this host’s GPUs. */
+/** All prices of this installation, from its settings and, for the local runtime, the GPUs of this host. */
 async function listPrices(config: Config): Promise<MeteredPrice[]> {
   const types = readInstanceTypesFile(config.instanceTypesFile)
   const prices = listMeteredPrices(
