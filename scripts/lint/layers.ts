@@ -141,6 +141,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
     'billing',
     'deployments',
     'installation',
+    'placement',
   ],
   statistics: ['metering', 'deployments'],
   inference: ['@berth/grammar', 'gateway', 'metering', 'deployments/serving', 'statistics'],

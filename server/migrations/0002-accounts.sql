@@ -12,11 +12,14 @@ CREATE TABLE users (
   current_organization_id bigint NOT NULL REFERENCES organizations (id),
   profile_incomplete      boolean NOT NULL DEFAULT false,
   last_active_at          timestamptz,
+  operator_since          timestamptz,
   disabled_at             timestamptz,
   deleted_at              timestamptz,
   created_at              timestamptz NOT NULL DEFAULT now(),
-  updated_at              timestamptz NOT NULL DEFAULT now()
+  updated_at              timestamptz NOT NULL DEFAULT now(),
+  CHECK (operator_since IS NULL OR (disabled_at IS NULL AND deleted_at IS NULL AND allowed_networks IS NULL))
 );
+CREATE INDEX users_operators_idx ON users (id) WHERE operator_since IS NOT NULL;
 CREATE UNIQUE INDEX users_email_key ON users (lower(email));
 COMMENT ON COLUMN users.email IS 'Stored as entered; compared case-insensitively';
 COMMENT ON COLUMN users.email_verified_at IS 'When the user proved to receive email at this address; null while unverified';
@@ -25,6 +28,7 @@ COMMENT ON COLUMN users.allowed_networks IS 'Networks in CIDR notation from whic
 COMMENT ON COLUMN users.current_organization_id IS 'The organization that all of the user''s sessions act in';
 COMMENT ON COLUMN users.profile_incomplete IS 'True for an account created through SSO until its owner has chosen a name and an organization';
 COMMENT ON COLUMN users.last_active_at IS 'The hour of the latest request; null before the first one';
+COMMENT ON COLUMN users.operator_since IS 'When the person was allowed to see the whole installation; null for everybody else';
 COMMENT ON COLUMN users.disabled_at IS 'When an operator disabled the account: it has no sessions and cannot sign in';
 COMMENT ON COLUMN users.deleted_at IS 'When the person deleted the account. The row stays, without personal data, because deployments and invoices refer to it.';
 

@@ -39,6 +39,8 @@ export interface Viewer extends Actor, Standing, Person {
   requiresEmailVerification: boolean
   /** True with a second factor, and in a session of an identity provider, which is responsible for one */
   hasSecondFactor: boolean
+  /** True for who may see the whole installation */
+  isOperator: boolean
   /** Networks that a service member may work from; null for a person */
   allowedNetworks: readonly Network[] | null
   session: { id: number; expiresAt: Date; authMethod: string }

@@ -21,6 +21,8 @@ declare module 'fastify' {
     anyOrganization?: boolean
     /** Whether service members may call the route; required without a permission. Default: true */
     admitsServices?: boolean
+    /** true if only operators may call the route, with a second factor */
+    operatorsOnly?: boolean
     /** true if the route requires a verified email where the installation does */
     requiresVerifiedEmail?: boolean
     /** true to use the session cache, which keeps a revoked session for a second, or longer in an outage */
@@ -31,7 +33,7 @@ declare module 'fastify' {
 /** The requirements of a route for its callers. */
 export type RouteAccess = Pick<
   FastifyContextConfig,
-  'permission' | 'admitsServices' | 'anyOrganization' | 'requiresVerifiedEmail'
+  'permission' | 'admitsServices' | 'anyOrganization' | 'operatorsOnly' | 'requiresVerifiedEmail'
 >
 
 /** Finds the viewer of a session token. */
@@ -146,7 +148,8 @@ interface AccessRequest {
 /** Throws an error if the viewer may not call a route with this method, or not from this address. */
 export function requireAccess(viewer: Viewer, { method, ip, routeOptions }: AccessRequest): void {
   if (viewer.allowedNetworks !== null) assertInNetworks(ip, viewer.allowedNetworks)
-  const { permission, admitsServices, anyOrganization, requiresVerifiedEmail } = routeOptions.config
+  const { permission, admitsServices, anyOrganization, operatorsOnly, requiresVerifiedEmail } =
+    routeOptions.config
   if (permission === undefined)
     throw new Error(`The protected route ${routeOptions.url} names no permission.`)
   if (permission === null && admitsServices === undefined)
@@ -155,6 +158,7 @@ export function requireAccess(viewer: Viewer, { method, ip, routeOptions }: Acce
     const message = 'This is for people. A service member works with deployments and inference only.'
     throw new ApplicationError('people_only', message)
   }
+  if (operatorsOnly === true) requireOperator(viewer)
   // Routes without a permission concern the person, not an organization.
   if (permission !== null) {
     const changes = isChange({ method })
@@ -169,6 +173,19 @@ export function requireAccess(viewer: Viewer, { method, ip, routeOptions }: Acce
   if (requiresVerifiedEmail === true && viewer.requiresEmailVerification) {
     const message = `Verify your email first: open the link that we sent to ${viewer.email}, or request a new one.`
     throw new ApplicationError('email_unproven', message)
+  }
+}
+
+function requireOperator({ isOperator, hasSecondFactor }: Viewer): void {
+  if (!isOperator) {
+    throw new ApplicationError(
+      'forbidden',
+      'This is for operators of this server. No role in an organization makes one.',
+    )
+  }
+  if (!hasSecondFactor) {
+    const message = 'Operators need a second factor. Set one up on your profile page.'
+    throw new ApplicationError('second_factor_required', message, { kind: 'forbidden' })
   }
 }
 

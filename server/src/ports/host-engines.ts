@@ -1,9 +1,22 @@
 /** Engines on the host of a runtime: found, probed and installed. */
 
+/** The memory of a GPU in bytes. */
+export interface GpuMemory {
+  totalBytes: number
+  /** Reserved for engines */
+  promisedBytes: number
+  /** Used by other programs */
+  othersBytes: number
+  /** Such as `python (pid 4242, user kai) uses 21.3 GiB`; empty for none */
+  others: string
+}
+
 /** A GPU of the host. */
 export interface HostGpu {
   /** Such as `NVIDIA H100 80GB (driver 580.159)` */
   name: string
+  /** null when unknown */
+  memory: GpuMemory | null
   /** Why no engine can use it, as sentences; null if one can */
   obstacle: { reason: string; remedy: string } | null
 }

@@ -26,6 +26,7 @@ import { ownModelRoutes } from '../features/own-models/routes.ts'
 import { modelFileRoutes } from '../features/own-models/uploads/file-routes.ts'
 import { uploadRoutes } from '../features/own-models/uploads/routes.ts'
 import { ownDataRoutes } from '../features/own-account/data-routes.ts'
+import { operatorRoutes } from '../features/operators/routes.ts'
 import { measureOperations } from '../features/operators/operations-metrics.ts'
 import { webhookRoutes } from '../features/alerts/routes.ts'
 import { memberRoutes } from '../features/members/routes.ts'
@@ -279,6 +280,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
       identityRoutes(own, application)
       domainRoutes(own, application)
       ownDataRoutes(own, application)
+      operatorRoutes(own, application)
     })
   })
   catalogRoutes(signedIn, { ...application, readDefaults: () => readDefaults(application) })

@@ -49,6 +49,13 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /readyz                                                200        200     200     200    200          200       -
   GET    /metrics                                               200        200     200     200    200          200       -
   GET    /v1/installation                                       200        200     200     200    200          200       -
+  GET    /v1/installation/machines                              401        403     403     403    403          403       -
+  GET    /v1/installation/waiting                               401        403     403     403    403          403       -
+  GET    /v1/installation/weights                               401        403     403     403    403          403       -
+  GET    /v1/installation/health                                401        403     403     403    403          403       -
+  GET    /v1/installation/organizations                         401        403     403     403    403          403       -
+  GET    /v1/installation/organizations/{organization_id}       401        403     403     403    403          403       -
+  GET    /v1/installation/findings                              401        403     403     403    403          403       -
   POST   /v1/user/register                                      200        200     200     200    200          200       user.registered
   POST   /v1/user/signin                                        200        200     200     200    200          200       session.started
   POST   /v1/user/logout                                        401        200     200     200    200          200       session.ended
@@ -208,6 +215,13 @@ export const notRecorded: Record<string, string> = {
 /** Operations that concern people and refuse service members. */
 export const peopleOnly: ReadonlySet<string> = new Set([
   'POST /v1/user/password',
+  'GET /v1/installation/machines',
+  'GET /v1/installation/waiting',
+  'GET /v1/installation/weights',
+  'GET /v1/installation/health',
+  'GET /v1/installation/organizations',
+  'GET /v1/installation/organizations/{organization_id}',
+  'GET /v1/installation/findings',
   'GET /v1/user/second-factors',
   'POST /v1/user/second-factors/totp',
   'POST /v1/user/second-factors/totp/verify',
@@ -328,6 +342,9 @@ const requests: Record<string, MakeRequest> = {
     const { email, password } = await registerClient(server.url)
     return { body: { email, password } }
   },
+  'GET /v1/installation/organizations/{organization_id}': ({ tenants }) => ({
+    parameters: { organization_id: tenants.members.super_admin.organizationId },
+  }),
   'POST /v1/user/password': async (caller) => {
     const person = await addPerson(caller)
     return { person, body: { current_password: password, new_password: 'a longer engine' } }

@@ -137,6 +137,7 @@ export function toViewer({ email, name, organizationId, role, userId }: Actor): 
     requiresProfileCompletion: false,
     requiresEmailVerification: false,
     hasSecondFactor: false,
+    isOperator: false,
     allowedNetworks: null,
     session,
   }

@@ -23,6 +23,7 @@ export interface UsersTable {
   current_organization_id: number
   profile_incomplete: Generated<boolean>
   last_active_at: Date | null
+  operator_since: Date | null
   disabled_at: Date | null
   deleted_at: Date | null
   created_at: DefaultedTimestamp

@@ -6,12 +6,29 @@ import type { Finding } from './finding.ts'
 const timeoutMilliseconds = 10_000
 const stripeUrl = new URL('https://api.stripe.com')
 
+/** A server on the network, and whether it answers. */
+export interface AskedTarget {
+  subject: string
+  isReachable: boolean
+  /** Such as `api.stripe.com answers directly (404)` */
+  state: string
+}
+
+/** The servers on the network as findings of `doctor`. */
+export async function examineTargets(config: Config): Promise<Finding[]> {
+  return (await askTargets(config)).map(({ subject, isReachable, state }) => ({
+    subject,
+    state,
+    remedy: isReachable ? null : 'Check the address, the firewall, HTTP_PROXY, HTTPS_PROXY and NO_PROXY.',
+  }))
+}
+
 /** Asks every server on the network that the settings name, over the same way as Berth's requests to it. */
-export async function askTargets(config: Config): Promise<Finding[]> {
+export async function askTargets(config: Config): Promise<AskedTarget[]> {
   const agent = openProxyAgent(config.proxy, { connect: { timeout: timeoutMilliseconds } })
   try {
     return await Promise.all(
-      listTargets(config).map(async ([subject, url]): Promise<Finding> => {
+      listTargets(config).map(async ([subject, url]): Promise<AskedTarget> => {
         const proxy = findProxy(config.proxy, url)
         const way = proxy === null ? 'directly' : `through the proxy ${new URL(proxy).host}`
         try {
@@ -22,13 +39,13 @@ export async function askTargets(config: Config): Promise<Finding[]> {
             signal,
           })
           await body.dump()
-          return { subject, state: `${url.host} answers ${way} (${statusCode})`, remedy: null }
+          return { subject, isReachable: true, state: `${url.host} answers ${way} (${statusCode})` }
         } catch (error) {
           const { code, message } = error as Error & { code?: string }
           return {
             subject,
+            isReachable: false,
             state: `${url.host} can’t be reached ${way} (${code ?? message})`,
-            remedy: 'Check the address, the firewall, HTTP_PROXY, HTTPS_PROXY and NO_PROXY.',
           }
         }
       }),

@@ -5,7 +5,7 @@ import { formatFileSize } from '../../base/format-bytes.ts'
 import type { Services } from '../../services.ts'
 import { isCopy } from '../installation/identity.ts'
 import { listUnpinnedRepositories } from '../catalog/pins.ts'
-import { askTargets } from './ask-targets.ts'
+import { examineTargets } from './ask-targets.ts'
 import type { Finding } from './finding.ts'
 
 type Deps = Pick<Services, 'config' | 'clock' | 'db' | 'mailer' | 'runtime' | 'payments'>
@@ -15,7 +15,7 @@ const overdueMinutes = 10
 
 /** Checks what Berth depends on. A check that fails is a finding; it never throws. */
 export async function examine(deps: Deps): Promise<Finding[]> {
-  const asked = askTargets(deps.config)
+  const asked = examineTargets(deps.config)
   const checks: Record<string, (deps: Deps) => Promise<Omit<Finding, 'subject'>>> = {
     database: checkDatabase,
     clock: checkClock,

@@ -7,7 +7,7 @@ import type { Database } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 
 /** What an operator must know, as the database has it. Times are seconds since 1970. */
-interface OperationsRow {
+export interface OperationsRow {
   deployments_overdue: number
   jobs_overdue: number
   jobs_failed: number
@@ -89,7 +89,8 @@ async function readInTime(db: Database): Promise<OperationsRow | null> {
   return (await settlesWithin(reading, patienceMilliseconds)) ? reading : null
 }
 
-async function readOperations(db: Database): Promise<OperationsRow> {
+/** Reads what an operator must know. */
+export async function readOperations(db: Database): Promise<OperationsRow> {
   const { rows } = await sql<OperationsRow>`
     SELECT
       (SELECT count(*) FROM deployments WHERE reconcile_at < now() - interval '1 minute') AS deployments_overdue,

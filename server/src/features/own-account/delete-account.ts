@@ -24,6 +24,7 @@ import { endServiceMembers, lockServiceAccounts } from '../service-members/end-s
 import { deleteSessions } from '../sessions/delete-sessions.ts'
 import { deleteLinks } from '../sign-in/delete-links.ts'
 import { unlinkIdentities } from '../sso/unlink-identities.ts'
+import { revokeOperator } from '../accounts/operator-grant.ts'
 import { proveIdentity } from './prove-identity.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>
@@ -41,6 +42,7 @@ export async function deleteAccount(
     const at = clock()
     await lockAccount(transaction, userId)
     await consume(transaction)
+    await revokeOperator(transaction, viewer, userId)
     for (const organizationId of await listOrganizationIds(transaction, userId)) {
       await leaveForever(transaction, viewer, organizationId, at)
     }

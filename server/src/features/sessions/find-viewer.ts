@@ -62,6 +62,7 @@ export async function findViewer(
     requiresEmailVerification:
       config.requiresEmailVerification && row.email_verified_at === null && networks === null,
     hasSecondFactor: networks === null && !row.lacks_second_factor,
+    isOperator: row.operator_since !== null,
     allowedNetworks: networks === null ? null : parseNetworks(networks),
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },
   }

@@ -21,6 +21,7 @@ export const sessionBody = z
             name: z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]]).describe('Name of the role'),
           })
           .describe('Your role in the organization'),
+        operator: z.boolean().describe('true if you may see the whole installation'),
         requires_profile_completion: z
           .boolean()
           .describe('true for a new SSO account until it names its organization'),
@@ -55,6 +56,7 @@ export function toSessionBody(viewer: Viewer): z.infer<typeof sessionBody> {
       kind: viewer.allowedNetworks === null ? 'person' : 'service',
       organization: viewer.organizationName,
       role: { id: roleIds[viewer.role], name: viewer.role },
+      operator: viewer.isOperator,
       requires_profile_completion: viewer.requiresProfileCompletion,
       requires_email_verification: viewer.requiresEmailVerification,
       requires_second_factor_setup: viewer.requiresSecondFactorSetup,

@@ -95,6 +95,7 @@ export function findSession(db: Database, tokenHash: Buffer, now: Date) {
       'users.profile_incomplete',
       'users.email_verified_at',
       'users.allowed_networks',
+      'users.operator_since',
     ])
     .where('sessions.token_hash', '=', tokenHash)
     .where('sessions.expires_at', '>', now)

@@ -1,9 +1,11 @@
+import { serverActor } from '../../base/viewer.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import { deletePassword } from '../accounts/account-password.ts'
 import { markEmailVerified } from '../accounts/mark-email-verified.ts'
 import { forgetNetworks } from '../accounts/known-networks.ts'
 import { lockAccountByEmail } from '../accounts/lock-account.ts'
+import { revokeOperator } from '../accounts/operator-grant.ts'
 import { deleteSecondFactors } from '../second-factors/delete-second-factors.ts'
 import { deleteSessions } from '../sessions/delete-sessions.ts'
 import { leaveSharedOrganization } from './leave-shared-organization.ts'
@@ -21,6 +23,7 @@ export async function claimAccount(
   const user = await lockAccountByEmail(transaction, email)
   if (user === undefined) return null
   if (user.email_verified_at === null) {
+    await revokeOperator(transaction, serverActor, user.id)
     await deletePassword(transaction, user.id, at)
     await deleteSecondFactors(transaction, user.id)
     await deleteSessions(transaction, user.id)

@@ -42,6 +42,7 @@ const tags = [
   { name: 'Invitations', description: 'Invitations to an organization' },
   { name: 'Inference', description: 'OpenAI-style requests to running deployments' },
   { name: 'Billing', description: 'Usage, subscription, cards and invoices' },
+  { name: 'Operators', description: 'The whole installation, for its operators' },
   { name: 'Service', description: 'Health and metrics' },
 ]
 

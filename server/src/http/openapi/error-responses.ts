@@ -39,7 +39,15 @@ const bodyCodes = [
 
 /** The codes that follow from a route's settings: those of the hooks, the body parser and the validator. */
 function impliedCodes({ method, config = {}, schema = {} }: RouteOptions): ErrorCode[] {
-  const { permission, admitsServices, requiresVerifiedEmail, networkLimit, csrf, readsRawBody } = config
+  const {
+    permission,
+    admitsServices,
+    operatorsOnly,
+    requiresVerifiedEmail,
+    networkLimit,
+    csrf,
+    readsRawBody,
+  } = config
   const isChange = method !== 'GET'
   const isForOrganization = permission !== undefined && permission !== null
   const implied = {
@@ -49,7 +57,8 @@ function impliedCodes({ method, config = {}, schema = {} }: RouteOptions): Error
     not_authenticated: permission !== undefined,
     network_not_allowed: permission !== undefined,
     people_only: admitsServices === false,
-    forbidden: isForOrganization,
+    forbidden: isForOrganization || operatorsOnly === true,
+    second_factor_required: operatorsOnly === true,
     second_factor_setup_required: isForOrganization,
     organization_suspended: isForOrganization && isChange,
     email_unproven: requiresVerifiedEmail === true,
@@ -65,7 +74,11 @@ function impliedCodes({ method, config = {}, schema = {} }: RouteOptions): Error
 export function describeErrors(route: RouteOptions): Record<string, object> {
   const { errors = [], conflicts = [], errorBody = problemSchema } = route.schema ?? {}
   const codes = [...new Set([...impliedCodes(route), ...errors, ...conflicts])]
-  const byStatus = Map.groupBy(codes, (code) => (conflicts.includes(code) ? 409 : statusOf(code)))
+  const { operatorsOnly } = route.config ?? {}
+  const byStatus = Map.groupBy(codes, (code) => {
+    if (conflicts.includes(code)) return 409
+    return code === 'second_factor_required' && operatorsOnly === true ? 403 : statusOf(code)
+  })
   return Object.fromEntries(
     [...byStatus].map(([status, own]) => [status, describeResponse(own.toSorted(), errorBody)]),
   )

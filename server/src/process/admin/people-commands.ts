@@ -4,8 +4,10 @@ import { invitationRoles } from '../../base/roles.ts'
 import type { InvitationRole } from '../../base/roles.ts'
 import { closeOrganizationForGood } from '../../features/operators/close-organization.ts'
 import { giveDomain, listDomains, takeDomain } from '../../features/domains/manage-domains.ts'
+import { listOperators } from '../../features/accounts/operator-grant.ts'
 import { disableUser } from '../../features/operators/disable-user.ts'
 import { findActions, findOrganizations, findUsers } from '../../features/operators/find.ts'
+import { grantOperatorTo, revokeOperatorFrom } from '../../features/operators/operator-grants.ts'
 import { identifyOperator } from '../../features/operators/operator.ts'
 import { resetFactorsOf } from '../../features/operators/reset-second-factors.ts'
 import { setLimit } from '../../features/operators/set-limit.ts'
@@ -145,6 +147,35 @@ export function addUserCommands(program: Command, shell: Shell): void {
         )
       }),
     )
+}
+
+/** Adds the commands that say who may see the whole installation in the console. */
+export function addOperatorCommands(program: Command, shell: Shell): void {
+  const operator = program
+    .command('operator')
+    .description('Let people see machines, waiting deployments, health and organizations in the console')
+  operator
+    .command('grant <email>')
+    .description('allow it to the person with this email, who needs a second factor for it')
+    .action((email: string) =>
+      shell.withApplication(async (application) => {
+        const isNew = await grantOperatorTo(application, identifyOperator(), email)
+        shell.print(isNew ? 'Granted. The person needs a second factor.' : 'Granted before.')
+      }),
+    )
+  operator
+    .command('revoke <email>')
+    .description('end it at once')
+    .action((email: string) =>
+      shell.withApplication(async (application) => {
+        const had = await revokeOperatorFrom(application, identifyOperator(), email)
+        shell.print(had ? 'Revoked.' : 'The person was no operator.')
+      }),
+    )
+  operator
+    .command('list')
+    .description('list who may')
+    .action(() => shell.withApplication(async ({ db }) => shell.printRows(await listOperators(db))))
 }
 
 /** Adds the command that reads the audit log. */

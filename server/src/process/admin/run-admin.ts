@@ -3,7 +3,12 @@ import { ApplicationError } from '../../base/errors.ts'
 import { ConfigError } from '../../config/config.ts'
 import { addEngineCommands } from './engine-commands.ts'
 import { addCatalogCommands, addWeightCommands } from './model-commands.ts'
-import { addAuditCommands, addOrganizationCommands, addUserCommands } from './people-commands.ts'
+import {
+  addAuditCommands,
+  addOperatorCommands,
+  addOrganizationCommands,
+  addUserCommands,
+} from './people-commands.ts'
 import { addChecks, addDatabaseCommands, addInstallationCommands } from './server-commands.ts'
 import { Shell } from './shell.ts'
 import type { Terminal } from './shell.ts'
@@ -20,6 +25,7 @@ export async function runAdmin(args: readonly string[], { settings, console }: T
     })
   addOrganizationCommands(program, shell)
   addUserCommands(program, shell)
+  addOperatorCommands(program, shell)
   addDatabaseCommands(program, shell)
   addInstallationCommands(program, shell)
   addAuditCommands(program, shell)

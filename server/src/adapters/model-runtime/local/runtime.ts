@@ -103,6 +103,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       host,
       async () => (await folders.list()).map((id) => folders.of(id)),
       context.containment.rights.account,
+      { readUse: () => context.gpus.readUse(), listHeld: () => reservations.listHeldGpus() },
     ),
     listOffers: () => listOffers(context),
     describeCommand: async (engine) => describeCommand(context, engine),

@@ -50,6 +50,7 @@ test('POST /v1/invitations/register: returns a Session of a new account in the i
       organization: 'Engines',
       kind: 'person',
       role: { id: 4, name: 'viewer' },
+      operator: false,
       requires_profile_completion: false,
       requires_email_verification: false,
       requires_second_factor_setup: false,

@@ -48,6 +48,7 @@ test('POST /v1/user/register: returns a Session and makes the caller super_admin
       kind: 'person',
       organization: 'Engines',
       role: { id: 1, name: 'super_admin' },
+      operator: false,
       requires_profile_completion: false,
       requires_email_verification: false,
       requires_second_factor_setup: false,

@@ -1,6 +1,8 @@
 import { basename } from 'node:path'
 import type { Account } from '../../../../base/account.ts'
-import type { HostEngine, HostEngines, HostReport } from '../../../../ports/host-engines.ts'
+import type { GpuMemory, HostEngine, HostEngines, HostReport } from '../../../../ports/host-engines.ts'
+import type { HeldGpu, UseOf } from '../gpu-use.ts'
+import type { Gpu } from '../gpus.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import type { Host } from './host-state.ts'
 import { installEngine } from './install-engine.ts'
@@ -23,11 +25,14 @@ export function createHostEngines(
   host: Host,
   listFolders: () => Promise<string[]>,
   account: Account | null,
+  gpus: { readUse(): Promise<UseOf>; listHeld(): Promise<HeldGpu[]> },
 ): HostEngines {
   return {
     async report() {
       await host.update()
-      return describeInventory(host.inventory, await listInstallations(settings.dataDirectory))
+      const [useOf, held] = await Promise.all([gpus.readUse(), gpus.listHeld()])
+      const installations = await listInstallations(settings.dataDirectory)
+      return describeInventory(host.inventory, installations, (gpu) => toMemory(gpu, useOf, held))
     },
     async install(request, onProgress) {
       const change = await installEngine(settings, host.inventory, request, onProgress, account)
@@ -42,14 +47,26 @@ export function createHostEngines(
   }
 }
 
-function describeInventory(inventory: Inventory, installations: readonly { folder: string }[]): HostReport {
+function toMemory({ uuid, memoryBytes }: Gpu, useOf: UseOf, held: readonly HeldGpu[]): GpuMemory {
+  const parts = held.filter((each) => each.uuid === uuid).map((each) => memoryBytes / each.parts)
+  const promisedBytes = Math.floor(parts.reduce((sum, bytes) => sum + bytes, 0))
+  const { othersBytes, others } = useOf(uuid)
+  return { totalBytes: memoryBytes, promisedBytes, othersBytes, others }
+}
+
+function describeInventory(
+  inventory: Inventory,
+  installations: readonly { folder: string }[],
+  readMemory: (gpu: Gpu) => GpuMemory,
+): HostReport {
   const { devices, chosen, engines, unseen } = inventory
   const known = devices.map((device) => ({
     name: nameDevice(device.gpu),
+    memory: readMemory(device.gpu),
     obstacle: findObstacle(device, chosen, engines),
   }))
   return {
-    gpus: unseen === null ? known : [{ name: "NVIDIA's GPUs", obstacle: unseen }, ...known],
+    gpus: unseen === null ? known : [{ name: "NVIDIA's GPUs", memory: null, obstacle: unseen }, ...known],
     engines: engines.map((engine) => describeEngine(inventory, engine)),
     installations: installations.map(({ folder }) => basename(folder)),
   }
