@@ -26,7 +26,7 @@ import { readConfig } from '../../src/config/config.ts'
 import { readProxy } from '../../src/config/proxy.ts'
 import { postMessage } from '../../src/features/alerts/post-message.ts'
 import { openTraces } from '../../src/features/inference/counting/traces.ts'
-import { askTargets } from '../../src/features/operators/ask-targets.ts'
+import { examineTargets } from '../../src/features/operators/ask-targets.ts'
 import { registerClient } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
 import { startForwardProxy } from '../support/forward-proxy.ts'
@@ -377,7 +377,7 @@ test('doctor asks each target through the proxy, and says what it can’t reach'
     STRIPE_WEBHOOK_SECRET: 'whsec_1',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://traces.test:4318',
   }
-  const findings = await askTargets(readConfig(env))
+  const findings = await examineTargets(readConfig(env))
   const through = `through the proxy ${new URL(proxy.url).host}`
   expect(findings).toEqual([
     { subject: 'identity provider', state: `idp.test answers ${through} (404)`, remedy: null },

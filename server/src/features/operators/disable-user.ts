@@ -7,7 +7,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { cancelInvitationsOf } from '../invitations/cancel-invitations-of.ts'
 import { userNotFound } from './find.ts'
 
-/** Disables an account and ends its sessions, open invitations and rights of an operator, or enables it again. */
+/** Disables an account and ends its sessions, invitations and rights of an operator, or enables it again. */
 export async function disableUser(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   operator: Actor,
