@@ -78,7 +78,7 @@ test('a person joins the organization of their address’s domain, signs out at 
   await see(page.getByText('People with an address of corp.test may join as Member.'))
   await page.getByRole('button', { name: 'Join Research' }).click()
   await page.waitForURL('**/deployments')
-  await see(page.getByRole('status').getByText('Research'))
+  await see(page.getByRole('complementary').getByText('Research'))
 
   await page.getByRole('button', { name: 'account menu' }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
