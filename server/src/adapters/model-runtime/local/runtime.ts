@@ -44,6 +44,8 @@ import type { WeightStore } from './weights/weights.ts'
 const engineProgram = fileURLToPath(new URL('../../../../../engine/src/main.ts', import.meta.url))
 const engineIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const logCheckMs = 30_000
+/** How soon the server knows what the command `engines install` has installed */
+const installationCheckMs = 5_000
 /** An engine that works is checked by readings of its GPUs of this age. */
 const runningAgeMs = 30_000
 
@@ -67,6 +69,8 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
   const context = await openContext(given)
   const { settings, folders, host, reservations, weights } = context
   const stopLogChecks = startLogChecks(context)
+  const installationChecks = setInterval(() => host.refresh(), installationCheckMs)
+  installationChecks.unref()
   const runExclusive = createSerialQueue()
   const hidePath = hideFolder(settings.dataDirectory)
   const logOf = (engineId: string) => engineFiles(folders.of(engineId)).log
@@ -122,6 +126,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     readEngineError,
     async close() {
       stopLogChecks()
+      clearInterval(installationChecks)
       context.engines.close()
       await weights.close()
     },
