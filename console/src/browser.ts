@@ -29,12 +29,6 @@ export const tabStorage = {
   remove: (key: string): void => attempt(() => sessionStorage.removeItem(key)),
 }
 
-/** A choice of the person that this browser remembers for the next visit. */
-export const rememberedChoice = {
-  read: (name: string): string | null => attempt(() => localStorage.getItem(`berth.${name}`)) ?? null,
-  write: (name: string, value: string): void => attempt(() => localStorage.setItem(`berth.${name}`, value)),
-}
-
 function attempt<Value>(read: () => Value): Value | undefined {
   try {
     return read()

@@ -34,7 +34,7 @@ test('activity shows who changed what, and fills earlier settings in to be revie
   await see(list.getByText('20 → 45'))
   await see(list.getByText('none → assistant'))
   await list
-    .getByRole('link', { name: /^Restore the settings before/ })
+    .getByRole('link', { name: /^Restore these settings, before/ })
     .nth(1)
     .click()
   const restored = page.getByRole('region', { name: 'Restore these settings' })

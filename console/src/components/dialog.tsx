@@ -1,14 +1,18 @@
 import { X } from 'lucide-react'
 import { Dialog as Primitive } from 'radix-ui'
-import { useCallback, useRef, useState } from 'react'
+import { Suspense, useCallback, useRef, useState } from 'react'
 import type { ReactNode } from 'react'
 import { createPortal } from 'react-dom'
 import { classNames } from '../class-names.ts'
+import { lazyPart } from '../routing/lazy-part.ts'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'
-import { focusField } from './field.tsx'
 import { RenderSubmit } from './form.tsx'
 import { ErrorMessage } from './states.tsx'
+
+const DiscardQuestion = lazyPart(() =>
+  import('./discard-question.tsx').then((module) => module.DiscardQuestion),
+)
 
 interface DialogProps {
   /** True unless given */
@@ -130,7 +134,11 @@ export function Dialog({
           <div className="overflow-y-auto px-5 py-4" onInput={() => setHasChanges(true)}>
             <RenderSubmit value={renderSubmit}>{children}</RenderSubmit>
           </div>
-          {isAsking && <DiscardQuestion onKeep={keepEditing} onDiscard={onClose} />}
+          {isAsking && (
+            <Suspense>
+              <DiscardQuestion onKeep={keepEditing} onDiscard={onClose} />
+            </Suspense>
+          )}
           <footer
             ref={setFooter}
             hidden={isAsking}
@@ -141,19 +149,6 @@ export function Dialog({
         </Primitive.Content>
       </Primitive.Portal>
     </Primitive.Root>
-  )
-}
-
-/** Asks whether to give up what a person entered, in the place of the buttons. */
-function DiscardQuestion({ onKeep, onDiscard }: { onKeep: () => void; onDiscard: () => void }) {
-  return (
-    <div role="alert" className="flex flex-wrap items-center justify-end gap-2 border-t px-5 py-3">
-      <p className="mr-auto font-medium">{text.common.discardQuestion}</p>
-      <Button onClick={onDiscard}>{text.common.discard}</Button>
-      <Button ref={focusField} variant="primary" onClick={onKeep}>
-        {text.common.keepEditing}
-      </Button>
-    </div>
   )
 }
 

@@ -3,7 +3,8 @@ import { callApi } from '../api/client.ts'
 
 export const installationQuery = queryOptions({
   queryKey: ['installation'],
-  queryFn: ({ signal }) => callApi('GET', '/v1/installation', { signal }),
+  // The shell needs it, so a part that goes away while it loads must not abort it.
+  queryFn: () => callApi('GET', '/v1/installation'),
   staleTime: Infinity,
 })
 

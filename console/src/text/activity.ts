@@ -7,7 +7,7 @@ export const activity = {
   changedBy: (name: string | null) => `Settings changed by ${name ?? 'a former member'}`,
   took: (span: string) => `took ${span}`,
   restore: 'Restore these settings',
-  restoreOf: (when: string) => `Restore the settings before ${when}`,
+  restoreOf: (when: string) => `Restore these settings, before ${when}`,
   allSteps: 'Show every step',
   /** Names of settings */
   settings: {

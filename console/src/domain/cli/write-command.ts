@@ -1,3 +1,5 @@
+import type { Deployment } from '../../contract.ts'
+
 /** An option of a command: true for a flag, several values for a repeated one, and none if undefined. */
 type Option = string | number | boolean | readonly string[] | null | undefined
 
@@ -17,3 +19,6 @@ export function writeCommand(
 function quote(word: string): string {
   return /^[\w.:/=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }
+
+/** What commands call a deployment: its alias, else its id. */
+export const toCommandName = ({ id, alias }: Pick<Deployment, 'id' | 'alias'>): string => alias ?? id

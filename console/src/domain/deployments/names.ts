@@ -20,9 +20,6 @@ export const toRequestModel = ({
   inference_model_uid: uid,
 }: Pick<Deployment, 'alias' | 'inference_model_uid'>): string => alias ?? uid
 
-/** What commands call a deployment: its alias, else its id. */
-export const toCommandName = ({ id, alias }: Pick<Deployment, 'id' | 'alias'>): string => alias ?? id
-
 export const shortenId = (id: string) => `…${id.slice(-6)}`
 
 /** A short id for deployments with the name and variant of another in the list, else an empty text. */

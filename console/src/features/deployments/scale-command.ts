@@ -1,5 +1,4 @@
-import { writeCommand } from '../../domain/cli/write-command.ts'
-import { toCommandName } from '../../domain/deployments/names.ts'
+import { toCommandName, writeCommand } from '../../domain/cli/write-command.ts'
 import type { Deployment } from '../../contract.ts'
 import { toChange } from './policy-draft.ts'
 import type { PolicyDraft } from './policy-draft.ts'

@@ -8,8 +8,8 @@ import { nameTermination } from './name-termination.ts'
 import { usePayer } from './payer.ts'
 import { statisticsQuery, useTerminate } from './queries.ts'
 import { SameCommand } from '../../domain/cli/same-command.tsx'
-import { writeCommand } from '../../domain/cli/write-command.ts'
-import { describeDeployment, nameDeployment, toCommandName } from '../../domain/deployments/names.ts'
+import { toCommandName, writeCommand } from '../../domain/cli/write-command.ts'
+import { describeDeployment, nameDeployment } from '../../domain/deployments/names.ts'
 
 const words = text.deployments
 const shownCallers = 3
