@@ -25,7 +25,8 @@ export function describeSetting(name: Setting, value: unknown): string {
   if (typeof value === 'number') return formatNumber(value)
   if (name === 'schedules') return list(toRules(value as Deployment['policy']['schedules']).map(describeRule))
   if (name === 'engine_options') return list(writeEngineOptions(value as EngineOptions))
-  return Array.isArray(value) ? list(value.map(String)) : String(value)
+  if (Array.isArray(value)) return list(value.map(String))
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 const list = (values: readonly string[]) => (values.length === 0 ? words.nothing : values.join(', '))

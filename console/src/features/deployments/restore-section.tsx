@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import type { Deployment, DeploymentUpdateInput } from '../../contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorMessage, Notice, Skeleton } from '../../components/states.tsx'
@@ -29,7 +29,7 @@ export function RestoreSection({ deployment, of }: { deployment: Deployment; of:
   const present = readSettings(deployment)
   const names = listSettings(restored)
   const save = () =>
-    change.mutate(restored as DeploymentUpdateInput, {
+    change.mutate(restored, {
       onSuccess: () => {
         toasts.success(words.restoredToast)
         close()

@@ -84,7 +84,8 @@ function Filters({ search }: { search: RequestSearch }) {
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          change({ model: String(new FormData(event.currentTarget).get('model')).trim() || undefined })
+          const model = new FormData(event.currentTarget).get('model')
+          change({ model: (typeof model === 'string' && model.trim()) || undefined })
         }}
       >
         <TextField

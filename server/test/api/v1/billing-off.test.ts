@@ -71,7 +71,7 @@ test('activation and cards are a 409 billing_off', async () => {
     ['POST', 'portal/session', {}],
     ['POST', 'checkout/setup-session', {}],
   ] as const) {
-    const { status, body: refusal } = await client.request<any>(method, `/v1/billing/${route}`, body)
+    const { status, body: refusal } = await client.request(method, `/v1/billing/${route}`, body)
     expect([route, status, refusal.code]).toEqual([route, 409, 'billing_off'])
   }
 })

@@ -203,11 +203,11 @@ step('memory that a foreign program holds is seen, with the program’s name', a
     const offers = await server!.application.runtime.listOffers()
     return offers.find(({ inUse }) => inUse !== undefined) ?? null
   }, patience)
-  expect(after!.memoryBytes).toBeLessThan(
-    before.find(({ instanceType }) => instanceType === after!.instanceType)!.memoryBytes,
+  expect(after.memoryBytes).toBeLessThan(
+    before.find(({ instanceType }) => instanceType === after.instanceType)!.memoryBytes,
   )
-  expect(after!.inUse!.programs).toMatch(/\(pid \d+, user .+\) uses/)
-  return after!.inUse!.programs
+  expect(after.inUse!.programs).toMatch(/\(pid \d+, user .+\) uses/)
+  return after.inUse!.programs
 })
 
 step('engines install vllm: vLLM answers on a GPU', async (skip) => {

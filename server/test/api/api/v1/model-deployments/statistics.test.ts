@@ -351,14 +351,15 @@ test('GET …/{id}/statistics: hours are the sums of their minutes, of several p
 })
 
 /** Adds up every number and every histogram of rows, by hour. */
-function sumByHour(rows: readonly { at: Date; deployment_id: string; user_id?: number }[]) {
+function sumByHour(rows: readonly ({ at: Date } & Record<string, unknown>)[]) {
   const sums: Record<string, number> = {}
   const add = (key: string, number: number) => (sums[key] = (sums[key] ?? 0) + number)
   for (const { at, deployment_id: _, user_id: __, ...values } of rows) {
     const hour = at.toISOString().slice(0, 13)
-    for (const [name, value] of Object.entries(values as Record<string, number | Record<string, number>>)) {
+    for (const [name, value] of Object.entries(values)) {
       if (typeof value === 'number') add(`${hour} ${name}`, value)
-      else for (const [bucket, number] of Object.entries(value)) add(`${hour} ${name} ${bucket}`, number)
+      else if (typeof value === 'object' && value !== null)
+        for (const [bucket, number] of Object.entries(value)) add(`${hour} ${name} ${bucket}`, number)
     }
   }
   return sums
