@@ -86,7 +86,8 @@ test('at 1024 pixels, what is read is wider than what is looked up, and titles s
   await see(page.getByText(/^ready for /))
   // How to call it comes before what is looked up.
   const headings = page.getByRole('tabpanel').getByRole('heading', { level: 2 })
-  expect(await headings.allInnerTexts()).toEqual(['Call it', 'Last hour', 'Instances', 'Details'])
+  const order = ['Call it', 'Last hour', 'Instances', 'Details']
+  await expect.poll(() => headings.allInnerTexts()).toEqual(order)
   expect(await page.title()).toContain('(Running)')
   // The explanation is closed until somebody wants it.
   expect(await page.getByText(/Needs at least/).isVisible()).toBe(false)

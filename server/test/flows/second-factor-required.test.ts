@@ -46,7 +46,10 @@ test('only a super_admin with a second factor may require one', async () => {
   expect((await cast.superAdmin.patch('/v1/organization', required)).status).toBe(200)
   expect((await cast.superAdmin.get('/v1/organization')).body).toMatchObject(required)
   const log = (await cast.superAdmin.get('/v1/organization/audit-log?action=organization.updated')).body
-  expect(log.items[0].details).toEqual({ requiresSecondFactor: true })
+  expect(log.items[0].details).toEqual({
+    requiresSecondFactor: true,
+    before: { requiresSecondFactor: false },
+  })
 })
 
 test('members without one get 403 second_factor_setup_required until they have one, everywhere within a second', async () => {
