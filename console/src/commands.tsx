@@ -1,3 +1,4 @@
+import { useState } from 'react'
 import { useBillingCommands } from './features/billing/commands.ts'
 import { useCatalogCommands } from './features/catalog/commands.ts'
 import { useDeploymentCommands } from './features/deployments/commands.ts'
@@ -7,12 +8,13 @@ import { CommandDialog } from './shell/command-dialog.tsx'
 
 /** The command palette with the commands of every feature. */
 export function Commands({ onClose }: { onClose: () => void }) {
+  const [query, setQuery] = useState('')
   const commands = [
     ...useOrganizationCommands(),
     ...useBillingCommands(),
     ...useProfileCommands(),
-    ...useDeploymentCommands(),
+    ...useDeploymentCommands(query),
     ...useCatalogCommands(),
   ]
-  return <CommandDialog commands={commands} onClose={onClose} />
+  return <CommandDialog commands={commands} query={query} onQueryChange={setQuery} onClose={onClose} />
 }

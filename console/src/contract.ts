@@ -16,6 +16,7 @@ export type AuditAction = AuditLogItem['action']
 export type DeploymentStatus = Deployment['status']
 /** What happens to the active deployments of a person who leaves an organization */
 export type HandOver = NonNullable<operations['leaveOrganization']['parameters']['query']>
+export type ListQuery = NonNullable<operations['listDeployments']['parameters']['query']>
 export type ModelType = DeployableModel['model_type']
 /** One format and size of a model, with its quantizations */
 export type ModelVariant = DeployableModel['variants'][number]

@@ -86,7 +86,7 @@ test('an owner shares a deployment; a member finds it under Team, calls it, and 
   await owner.getByRole('button', { name: 'Stop sharing' }).click()
   await dialog.getByRole('button', { name: 'Stop sharing' }).click()
   await see(owner.getByRole('button', { name: 'Share', exact: true }))
-  await page.goto('/deployments?team=yes')
+  await page.goto('/deployments?whose=team')
   await see(heading(page, 'No shared deployments'))
 })
 
@@ -217,8 +217,8 @@ test('an admin sees all deployments of the organization under Team, and shares a
   await joinByApi(admin, member, 'member')
   const id = await deployByApi(member)
 
-  await admin.goto('/deployments?team=yes')
-  await see(admin.getByText('Owner: Mary Somerville'))
+  await admin.goto('/deployments?whose=team')
+  await see(admin.getByText('Mary Somerville', { exact: true }))
   await admin.getByRole('link', { name: 'berth-tiny' }).click()
   await see(admin.getByRole('tab', { name: 'Logs' }))
   // Admins call a deployment of others only when it is shared.
@@ -234,10 +234,10 @@ test('an admin sees all deployments of the organization under Team, and shares a
   await admin.getByRole('dialog').getByRole('button', { name: 'Share' }).click()
   await see(admin.getByRole('link', { name: 'Open in playground' }))
 
-  await admin.goto('/deployments?team=yes')
+  await admin.goto('/deployments?whose=team')
   await admin.getByRole('button', { name: 'Actions for berth-tiny' }).click()
   await admin.getByRole('menuitem', { name: 'Terminate' }).click()
   await admin.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
   await waitForStatus(member.request, id, 'terminated')
-  await seeGone(admin.getByText('Owner: Mary Somerville'))
+  await seeGone(admin.getByText('Mary Somerville', { exact: true }))
 })

@@ -4,12 +4,14 @@ import { Command as Palette } from 'cmdk'
 import { BookOpen, Building2, Keyboard, LogOut, UserRound } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import { useState } from 'react'
+import { useSession } from '../api/session.ts'
 import type { Command } from '../components/command.ts'
 import { organizationsQuery, useSwitchOrganization } from '../domain/session/organizations.ts'
 import { useSignOut } from '../domain/session/sign-out.ts'
 import { text } from '../text/index.ts'
 import { chooseTheme } from '../theme.ts'
 import { useNavigation } from './navigation.ts'
+import { readRecent, rememberCommand } from './recent-commands.ts'
 import { searchCommands } from './search-commands.ts'
 import { openShortcuts } from './shortcuts.tsx'
 import { themes } from './themes.ts'
@@ -19,18 +21,22 @@ const words = text.shell
 interface CommandDialogProps {
   /** Commands of the features; the shell adds its own. */
   commands: readonly Command[]
+  query: string
+  onQueryChange: (query: string) => void
   onClose: () => void
 }
 
 /** The command palette: finds pages, settings, people, deployments, models and actions. */
-export function CommandDialog({ commands, onClose }: CommandDialogProps) {
-  const [query, setQuery] = useState('')
-  const groups = searchCommands([...useShellCommands(), ...commands], query)
+export function CommandDialog({ commands, query, onQueryChange, onClose }: CommandDialogProps) {
+  const { user } = useSession()
+  const [recent] = useState(() => readRecent(user.id))
+  const groups = searchCommands([...useShellCommands(), ...commands], query, recent)
   // cmdk keeps the first order of groups unless the best match changes their keys. New keys make new
   // elements, which cmdk announces to assistive technology only if the selected value changes too.
   const order = groups[0]?.group
   const run = (command: Command) => () => {
     onClose()
+    rememberCommand(user.id, command.id)
     void command.run()
   }
   return (
@@ -45,7 +51,7 @@ export function CommandDialog({ commands, onClose }: CommandDialogProps) {
           <Palette label={words.commands} loop shouldFilter={false}>
             <Palette.Input
               value={query}
-              onValueChange={setQuery}
+              onValueChange={onQueryChange}
               placeholder={words.searchCommands}
               className="h-12 w-full border-b bg-transparent px-4 placeholder:text-muted focus:outline-none"
             />

@@ -59,3 +59,13 @@ test('a group lists at most eight matches', () => {
   const many = Array.from({ length: 20 }, (_, index) => command('models', `Qwen ${index}`))
   expect(searchCommands(many, 'qwen')[0]!.commands).toHaveLength(8)
 })
+
+test('an empty query lists recent commands first and once, whose ids still exist', () => {
+  const found = searchCommands(commands, '', ['Qwen3 Coder', 'gone', 'Audit log'])
+  expect(found[0]).toMatchObject({ group: 'recent', commands: [{ id: 'Qwen3 Coder' }, { id: 'Audit log' }] })
+  expect(found.slice(1).flatMap((group) => group.commands.map(({ id }) => id))).toEqual([
+    'Billing',
+    'Invite a member',
+  ])
+  expect(searchCommands(commands, 'audit', ['Billing']).map(({ group }) => group)).toEqual(['pages'])
+})

@@ -1,7 +1,7 @@
 import type { Command } from '../components/command.ts'
 
 interface CommandGroup {
-  group: Command['group']
+  group: Command['group'] | 'recent'
   commands: Command[]
 }
 
@@ -10,15 +10,23 @@ const shownPerGroup = 8
 
 /**
  * The commands with words that start as the query's words, best first, by group: start of a label, inside it,
- * then keywords. An empty query finds all but the commands that are only for the search.
+ * then keywords. An empty query finds those with the ids in `recent` first, then all others but the commands
+ * that are only for the search.
  */
-export function searchCommands(commands: readonly Command[], query: string): CommandGroup[] {
+export function searchCommands(
+  commands: readonly Command[],
+  query: string,
+  recent: readonly string[] = [],
+): CommandGroup[] {
   const wanted = splitWords(query)
+  const byId = new Map(commands.map((command) => [command.id, command]))
+  const used = wanted.length === 0 ? recent.flatMap((id) => byId.get(id) ?? []) : []
   const matches = commands
+    .filter((command) => !used.includes(command))
     .map((command) => ({ command, score: rank(command, wanted) }))
     .filter(({ score }) => score > 0)
     .toSorted((one, other) => other.score - one.score)
-  return groups
+  const found = groups
     .map((group) => ({ group, found: matches.filter(({ command }) => command.group === group) }))
     .filter(({ found }) => found.length > 0)
     .toSorted((one, other) => other.found[0]!.score - one.found[0]!.score)
@@ -26,6 +34,7 @@ export function searchCommands(commands: readonly Command[], query: string): Com
       group,
       commands: found.slice(0, shownPerGroup).map(({ command }) => command),
     }))
+  return used.length > 0 ? [{ group: 'recent', commands: used }, ...found] : found
 }
 
 function rank({ label, keywords = '', searchOnly }: Command, wanted: readonly string[]): number {

@@ -19,6 +19,7 @@ export const shell = {
   searchCommands: 'Search pages, settings, people, deployments and models',
   noCommand: 'Nothing found.',
   commandGroups: {
+    recent: 'Recent',
     pages: 'Go to',
     actions: 'Actions',
     deployments: 'Deployments',
@@ -26,6 +27,7 @@ export const shell = {
     models: 'Models',
   },
   commandOn: (name: string, action: string) => `${name}: ${action}`,
+  capacityWords: 'context tokens minimum memory size resize',
   deployModel: 'Deploy a model',
   invite: 'Invite a member',
   switchTheme: (theme: string) => `Theme: ${theme}`,

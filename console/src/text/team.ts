@@ -5,10 +5,10 @@ export const team = {
     shared: 'The models that others share with you.',
   },
   whose: 'Whose deployments',
+  callable: 'For you',
   own: 'Yours',
   team: 'Team',
   ownedBy: (name: string) => `Owner: ${name}`,
-  ownedByYou: 'Owner: you',
   shared: 'Shared',
   sharedInState: (state: string) => `Shared · ${state}`,
 }

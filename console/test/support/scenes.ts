@@ -239,7 +239,7 @@ export const scenes: readonly Scene[] = [
       await see(heading(page, /^Your team shares/))
     },
     'viewer-team': async (page) => {
-      await page.goto('/deployments?team=yes')
+      await page.goto('/deployments?whose=team')
       await see(page.getByText('Owner: Ada Lovelace'))
     },
     'viewer-deployment': async (page, { deployments }) => {
@@ -278,8 +278,8 @@ export const scenes: readonly Scene[] = [
       await see(page.getByText('Terminated', { exact: true }))
     },
     'deployments-team': async (page) => {
-      await page.goto('/deployments?team=yes')
-      await see(page.getByText('Owner: you').first())
+      await page.goto('/deployments?whose=team')
+      await see(page.getByText('Shared', { exact: true }).first())
     },
     'deployment-share': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.embedding}`)

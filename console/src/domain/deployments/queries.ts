@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { callApi, isNotFound } from '../../api/client.ts'
-import type { Deployment } from '../../contract.ts'
+import type { Deployment, ListQuery } from '../../contract.ts'
 import { toInput } from './reference.ts'
 import { isChanging } from './status.ts'
 
@@ -17,8 +17,9 @@ const isUnsettled = (deployment: Deployment) =>
 export const pageSize = 50
 
 export interface DeploymentFilter {
-  /** The visible deployments of the organization instead of own ones */
-  team?: boolean
+  /** Own ones, or the visible ones of the organization, instead of all that the person may call */
+  whose?: 'own' | 'team'
+  sort?: NonNullable<ListQuery['sort']>
   /** Whether to include terminated ones */
   all: boolean
   q?: string
@@ -33,8 +34,10 @@ export const deploymentsQuery = (filter: DeploymentFilter) =>
     queryFn: ({ signal }) =>
       callApi('GET', '/api/v1/model-deployments', {
         query: {
-          ...(filter.team && { scope: 'organization' }),
+          scope: filter.whose === undefined ? 'callable' : filter.whose === 'own' ? 'own' : 'organization',
           active: !filter.all,
+          sort: filter.sort,
+          counts: true,
           q: filter.q,
           status: filter.status && [filter.status],
           limit: pageSize,

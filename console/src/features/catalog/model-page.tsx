@@ -39,7 +39,7 @@ export function ModelPage() {
   const { modelId } = route.useParams()
   const model = useModel(modelId)
   // Wait for the deployments, because they would shift the variants below them.
-  const deployments = useQuery(deploymentsQuery({ all: false, page: 1 }))
+  const deployments = useQuery(deploymentsQuery({ whose: 'own', all: false, page: 1 }))
   if (model.isPending || deployments.isPending) return <LoadingPage />
   // The key resets the state when the model changes.
   if (model.data) return <Model key={modelId} model={model.data} />
@@ -145,7 +145,7 @@ function Model({ model }: { model: DeployableModel }) {
 
 /** Links to the person's newest active deployments of a model; renders nothing without one. */
 function ModelDeployments({ modelName }: { modelName: string }) {
-  const { data } = useQuery(deploymentsQuery({ all: false, page: 1 }))
+  const { data } = useQuery(deploymentsQuery({ whose: 'own', all: false, page: 1 }))
   // A poll without changes does not re-render, so update relative times here.
   useNow(10_000)
   const deployments = data?.items.filter(({ model_name }) => model_name === modelName) ?? []

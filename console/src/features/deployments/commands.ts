@@ -5,6 +5,7 @@ import {
   ChartLine,
   CodeXml,
   Copy,
+  Gauge,
   MessagesSquare,
   Moon,
   ScrollText,
@@ -13,6 +14,7 @@ import {
   Users,
 } from 'lucide-react'
 import type { LucideIcon } from 'lucide-react'
+import { useEffect, useState } from 'react'
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, useSession } from '../../api/session.ts'
 import type { Command } from '../../components/command.ts'
@@ -28,6 +30,15 @@ import type { DeploymentSearch } from './pages.ts'
 import { findSleepAction } from './sleep-action.ts'
 import { useSleepOrWake } from './use-sleep-or-wake.ts'
 
+/** Deployments with the words of a search, which the newest may lack */
+const foundDeploymentsQuery = (q: string, scope: 'organization' | 'callable') =>
+  queryOptions({
+    queryKey: ['commands', 'deployments', scope, q],
+    queryFn: ({ signal }) =>
+      callApi('GET', '/api/v1/model-deployments', { query: { scope, q, active: true, limit: 20 }, signal }),
+    enabled: q.length > 1,
+  })
+
 const newestDeploymentsQuery = queryOptions({
   queryKey: ['commands', 'deployments'],
   queryFn: ({ signal }) =>
@@ -42,23 +53,32 @@ interface Choice {
   deployment: Deployment
   /** The shortened id if other deployments have the same name and variant, otherwise empty */
   suffix: string
+  /** The search by which the server found it, maybe in the middle of a word */
+  foundBy: string
   access: DeploymentAccess
 }
 
-/** Commands for the newest deployments, parts of their pages, and dialogs: first own, then shared ones. */
-export function useDeploymentCommands(): Command[] {
+/** Commands for the newest and the found deployments, their parts and dialogs: first own, then shared ones. */
+export function useDeploymentCommands(query: string): Command[] {
   const navigate = useNavigate()
   const toasts = useToasts()
   const { user } = useSession()
   const { data: organization } = useSuspenseQuery(organizationQuery)
   const { data } = useQuery(newestDeploymentsQuery)
-  const deployments = data?.items ?? []
+  const q = useSettled(query.trim())
+  const scope = organization.permissions.includes('manageDeployments') ? 'organization' : 'callable'
+  const { data: found } = useQuery(foundDeploymentsQuery(q, scope))
+  const newest = data?.items ?? []
+  const known = new Set(newest.map(({ id }) => id))
+  const foundIds = new Set(found?.items.map(({ id }) => id))
+  const deployments = [...newest, ...(found?.items.filter(({ id }) => !known.has(id)) ?? [])]
   const suffixes = findIdSuffixes(deployments)
   const { id: currentOrganizationId, permissions } = organization
   const person = { userId: user.id, currentOrganizationId, permissions }
   const choices = deployments.map((deployment): Choice => {
     const suffix = suffixes.get(deployment.id) ?? ''
-    return { deployment, suffix, access: judgeAccess(deployment, person) }
+    const foundBy = foundIds.has(deployment.id) ? q : ''
+    return { deployment, suffix, foundBy, access: judgeAccess(deployment, person) }
   })
   const sleepOrWake = useSleepOrWake()
   const act: Actions = {
@@ -73,6 +93,16 @@ export function useDeploymentCommands(): Command[] {
     .flatMap((choice) => listCommands(choice, act))
 }
 
+/** A text once it stays the same for a moment. */
+function useSettled(value: string): string {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), 150)
+    return () => clearTimeout(timer)
+  }, [value])
+  return settled
+}
+
 interface Actions {
   open: (id: string, search?: DeploymentSearch) => unknown
   chat: (id: string) => unknown
@@ -80,18 +110,18 @@ interface Actions {
   sleepOrWake: (id: string, action: 'sleep' | 'wake') => unknown
 }
 
-function listCommands({ deployment, suffix, access }: Choice, act: Actions): Command[] {
+function listCommands({ deployment, suffix, foundBy, access }: Choice, act: Actions): Command[] {
   const { id, status, owner } = deployment
   const ownerName = access.isOwner ? '' : owner.name || owner.email
   const name = [nameDeployment(deployment), suffix, ownerName && `· ${ownerName}`].filter(Boolean).join(' ')
-  const known = `${id} ${deployment.model_name}`
+  const known = `${id} ${deployment.model_name} ${foundBy}`
   const keywords = access.isOwner ? known : `${known} ${owner.email} ${text.team.team} ${text.team.shared}`
-  const part = (action: string, icon: LucideIcon, run: Command['run']): Command => ({
+  const part = (action: string, icon: LucideIcon, run: Command['run'], synonyms = ''): Command => ({
     group: 'deployments',
     id: `${id} ${action}`,
     icon,
     label: text.shell.commandOn(name, action),
-    keywords,
+    keywords: `${keywords} ${synonyms}`,
     searchOnly: true,
     run,
   })
@@ -111,6 +141,9 @@ function listCommands({ deployment, suffix, access }: Choice, act: Actions): Com
     part(text.deployment.metrics, ChartLine, () => act.open(id, { tab: 'metrics' })),
     ...(access.inspect ? [part(text.deployment.logs, ScrollText, () => act.open(id, { tab: 'logs' }))] : []),
     part(text.deployment.callIt, CodeXml, () => act.open(id)),
+    ...(access.change && !isFinished(deployment)
+      ? [part(text.deployment.capacity, Gauge, () => act.open(id), text.shell.capacityWords)]
+      : []),
     part(text.common.copy('ID'), Copy, () => act.copy(id)),
     ...(access.call && isPlayable(deployment)
       ? [part(text.deployments.openInPlayground, MessagesSquare, () => act.chat(id))]

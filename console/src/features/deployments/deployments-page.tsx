@@ -2,7 +2,7 @@ import { useQuery, queryOptions } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Suspense } from 'react'
 import { callApi } from '../../api/client.ts'
-import { useCan } from '../../api/session.ts'
+import { useCan, useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
@@ -12,7 +12,6 @@ import { formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { DeploymentsTable } from './deployments-table.tsx'
-import { ListFilters } from './list-filters.tsx'
 import { toFilter } from './list-search.ts'
 import type { ListSearch } from './list-search.ts'
 
@@ -21,7 +20,11 @@ const route = getRouteApi('/app/deployments')
 
 // Lists are seldom empty, and only the first visit needs the deploy dialog.
 const EmptyList = lazyPart(() => import('./empty-list.tsx').then((module) => module.EmptyList))
+const ListFilters = lazyPart(() => import('./list-filters.tsx').then((module) => module.ListFilters))
 const FirstRun = lazyPart(() => import('./first-run.tsx').then((module) => module.FirstRun))
+
+/** As many shared deployments as a first visit shows at most */
+const fewShared = 8
 
 /** Whether the person has ever created a deployment, including terminated ones. */
 const everDeployedQuery = queryOptions({
@@ -30,31 +33,43 @@ const everDeployedQuery = queryOptions({
     (await callApi('GET', '/api/v1/model-deployments', { query: { limit: 1 }, signal })).total > 0,
 })
 
-/** The person's deployments with their current status. */
+/** The deployments that the person may call, their own, or those of the organization. */
 export function DeploymentsPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()
   const can = useCan()
   const filter = toFilter(search)
-  const { team = false, all, page } = filter
+  const { whose, all, page } = filter
+  const { user } = useSession()
   const { data, error, refetch, isPlaceholderData } = useQuery(deploymentsQuery(filter))
   const isEmpty = data?.total === 0 && !isPlaceholderData
   const isFiltered = search.q !== undefined || search.status !== undefined
-  const ever = useQuery({ ...everDeployedQuery, enabled: isEmpty && !team && !isFiltered })
-  const isFirstRun = isEmpty && !team && !isFiltered && ever.data === false
+  // Few, and none of them own: perhaps a first visit, which begins with what the team shares.
+  const mayBeFirst =
+    whose === undefined &&
+    !isFiltered &&
+    data !== undefined &&
+    data.total <= fewShared &&
+    !isPlaceholderData &&
+    data.items.every(({ user_id }) => user_id !== String(user.id))
+  const ever = useQuery({ ...everDeployedQuery, enabled: mayBeFirst })
+  const isFirstRun = mayBeFirst && ever.data === false
   const change = (changes: ListSearch) =>
     void navigate({ search: { ...search, page: undefined, ...changes }, replace: true, resetScroll: false })
   return (
     <Page
       {...text.pages.deployments}
-      {...(team && { description: text.team.description[can('manageDeployments') ? 'all' : 'shared'] })}
+      {...(whose === 'team' && {
+        description: text.team.description[can('manageDeployments') ? 'all' : 'shared'],
+      })}
       actions={
         <>
           <SegmentedControl
             label={text.team.whose}
-            value={team ? 'team' : 'own'}
-            onValueChange={(whose) => change({ team: whose === 'team' ? 'yes' : undefined })}
+            value={whose ?? 'callable'}
+            onValueChange={(one) => change({ whose: one === 'callable' ? undefined : one })}
             options={[
+              { value: 'callable', label: text.team.callable },
               { value: 'own', label: text.team.own },
               { value: 'team', label: text.team.team },
             ]}
@@ -76,9 +91,15 @@ export function DeploymentsPage() {
         </>
       }
     >
-      {!isFirstRun && (isFiltered || !isEmpty) && <ListFilters search={search} onChange={change} />}
+      {!isFirstRun && (isFiltered || !isEmpty) && (
+        <div className="min-h-9">
+          <Suspense>
+            {data && <ListFilters search={search} counts={data.counts} onChange={change} />}
+          </Suspense>
+        </div>
+      )}
       <Section flush>
-        {data === undefined || (isEmpty && !team && !isFiltered && ever.isPending) ? (
+        {data === undefined || (mayBeFirst && ever.isPending) ? (
           error ? (
             <ErrorState error={error} onRetry={() => void refetch()} />
           ) : (
@@ -94,7 +115,7 @@ export function DeploymentsPage() {
           </Suspense>
         ) : (
           <>
-            <DeploymentsTable deployments={data.items} stale={isPlaceholderData} team={team} />
+            <DeploymentsTable deployments={data.items} stale={isPlaceholderData} whose={whose} />
             {data.total > pageSize && <Pages search={search} page={page} total={data.total} />}
           </>
         )}

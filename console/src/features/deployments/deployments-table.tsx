@@ -1,34 +1,43 @@
 import { Link } from '@tanstack/react-router'
+import { Suspense } from 'react'
 import { classNames } from '../../class-names.ts'
-import type { Deployment } from '../../contract.ts'
+import type { Deployment, DeploymentUse } from '../../contract.ts'
 import { useSession } from '../../api/session.ts'
 import { Badge } from '../../components/badge.tsx'
 import { Progress } from '../../components/progress.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { useNow } from '../../components/use-now.ts'
-import { formatMoment, formatRelative } from '../../format.ts'
+import type { DeploymentFilter } from '../../domain/deployments/queries.ts'
+import { formatMoment, formatMoney, formatRelative } from '../../format.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { parseFailure } from './failure-reason.ts'
 import { usePayer } from './payer.ts'
 import { RowMenu } from './row-menu.tsx'
 import { usePrices } from './use-prices.ts'
+import { useSummaries } from './use-summaries.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
-import { isChanging, isMoving } from '../../domain/deployments/status.ts'
+import { isChanging } from '../../domain/deployments/status.ts'
 import { describeDeployment, findIdSuffixes, nameDeployment } from '../../domain/deployments/names.ts'
 
 const words = text.deployments
+const list = text.deploymentList
+
+// Its numbers arrive after the rows, and other pages load the code of this table too.
+const RecentRequests = lazyPart(() => import('./recent-requests.tsx').then((module) => module.RecentRequests))
 
 interface DeploymentsTableProps {
   deployments: Deployment[]
   stale: boolean
-  /** Whether they belong to several members, so that each row names its owner */
-  team: boolean
+  whose: DeploymentFilter['whose']
 }
 
 /** A table of deployments with links to their pages. On a small screen the status is below the name. */
-export function DeploymentsTable({ deployments, stale, team }: DeploymentsTableProps) {
+export function DeploymentsTable({ deployments, stale, whose }: DeploymentsTableProps) {
   const priceOf = usePrices(deployments.some(hasInstance))
   const idSuffixes = findIdSuffixes(deployments)
+  const uses = useSummaries(deployments)
+  const showsOwner = whose !== 'own'
   // A poll without changes does not re-render, so update relative times here.
   useNow(10_000)
   return (
@@ -39,8 +48,9 @@ export function DeploymentsTable({ deployments, stale, team }: DeploymentsTableP
           <>
             <HeadCell>{words.model}</HeadCell>
             <HeadCell className="hidden sm:table-cell">{words.status}</HeadCell>
-            <HeadCell className="hidden md:table-cell">{words.instance}</HeadCell>
-            <HeadCell className="hidden sm:table-cell">{words.age}</HeadCell>
+            <HeadCell className="hidden lg:table-cell">{list.requests}</HeadCell>
+            <HeadCell className="hidden md:table-cell">{list.cost}</HeadCell>
+            <HeadCell className="hidden lg:table-cell">{list.owner}</HeadCell>
             <HeadCell className="w-0">
               <span className="sr-only">{words.actions}</span>
             </HeadCell>
@@ -53,7 +63,8 @@ export function DeploymentsTable({ deployments, stale, team }: DeploymentsTableP
             deployment={deployment}
             idSuffix={idSuffixes.get(deployment.id) ?? ''}
             price={hasInstance(deployment) ? priceOf(deployment, deployment.selected_instance_type) : null}
-            team={team}
+            use={uses.get(deployment.id)}
+            showsOwner={showsOwner}
           />
         ))}
       </Table>
@@ -66,45 +77,65 @@ interface RowProps {
   /** The shortened id if other deployments have the same name and variant, otherwise empty. */
   idSuffix: string
   price: string | null
-  team: boolean
+  use: DeploymentUse | undefined
+  showsOwner: boolean
 }
 
-function Row({ deployment, idSuffix, price, team }: RowProps) {
+const second = 'truncate text-[0.8125rem] text-muted'
+
+function Row({ deployment, idSuffix, price, use, showsOwner }: RowProps) {
+  const owner = useOwnerName(deployment)
   return (
-    <tr className="relative align-top hover:bg-subtle/60">
-      <Cell className="max-w-0 sm:w-2/5">
-        <Link
-          to="/deployments/$deploymentId"
-          params={{ deploymentId: deployment.id }}
-          // Stretches the link over the whole row.
-          className="font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
-        >
-          {nameDeployment(deployment)}
-        </Link>
-        <p className="truncate text-[0.8125rem] text-muted" title={idSuffix && deployment.id}>
+    <tr className="relative h-13 hover:bg-subtle/60">
+      <Cell className="max-w-0 py-1.5! sm:w-2/5">
+        <div className="flex min-w-0 items-center gap-2">
+          <Link
+            to="/deployments/$deploymentId"
+            params={{ deploymentId: deployment.id }}
+            // Stretches the link over the whole row.
+            className="truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
+          >
+            {nameDeployment(deployment)}
+          </Link>
+          {deployment.shared_with !== null && <Badge tone="accent">{text.team.shared}</Badge>}
+        </div>
+        <p className={second} title={idSuffix && deployment.id}>
           {describeDeployment(deployment, idSuffix)}
         </p>
         <Payer deployment={deployment} />
-        <Owner deployment={deployment} team={team} />
-        <div className="mt-2 sm:hidden">
+        {showsOwner && <p className={classNames(second, 'lg:hidden')}>{text.team.ownedBy(owner)}</p>}
+        <div className="mt-1 sm:hidden">
           <Status deployment={deployment} />
         </div>
       </Cell>
-      <Cell className="hidden max-w-0 sm:table-cell sm:w-1/3">
+      <Cell className="hidden max-w-0 py-1.5! sm:table-cell sm:w-1/3">
         <Status deployment={deployment} />
       </Cell>
-      <Cell className="hidden whitespace-nowrap md:table-cell">
-        {deployment.selected_instance_type ?? (
-          <span className="text-muted">{isMoving(deployment) ? words.noInstanceYet : words.noInstance}</span>
+      <Cell className="tabular hidden py-1.5! whitespace-nowrap lg:table-cell">
+        {use && (
+          <Suspense>
+            <RecentRequests use={use} />
+          </Suspense>
         )}
-        {price !== null && <p className="tabular text-[0.8125rem] text-muted">{price}</p>}
       </Cell>
-      <Cell className="hidden whitespace-nowrap sm:table-cell">
-        <time dateTime={deployment.created_at} title={formatMoment(deployment.created_at)}>
-          {formatRelative(deployment.created_at)}
-        </time>
+      <Cell className="tabular hidden py-1.5! whitespace-nowrap md:table-cell">
+        {price}
+        {use?.cost_this_month != null && (
+          <p className={second}>{list.thisMonth(formatMoney(use.cost_this_month, use.currency))}</p>
+        )}
       </Cell>
-      <Cell className="py-2! pr-3 pl-0">
+      <Cell className="hidden max-w-44 py-1.5! whitespace-nowrap lg:table-cell">
+        <p className="truncate">{owner}</p>
+        {use && (
+          <p
+            className={second}
+            title={use.last_used_at === null ? undefined : formatMoment(use.last_used_at)}
+          >
+            {use.last_used_at === null ? list.neverUsed : list.lastUsed(formatRelative(use.last_used_at))}
+          </p>
+        )}
+      </Cell>
+      <Cell className="py-1.5! pr-3 pl-0">
         <RowMenu deployment={deployment} idSuffix={idSuffix} />
       </Cell>
     </tr>
@@ -118,22 +149,9 @@ function Payer({ deployment }: { deployment: Deployment }) {
   return <p className="truncate text-[0.8125rem] text-muted">{words.paidBy(name)}</p>
 }
 
-/** Whose it is, if the list has deployments of several members, and whether it is shared. */
-function Owner({ deployment, team }: { deployment: Deployment; team: boolean }) {
+function useOwnerName({ owner }: Deployment): string {
   const { user } = useSession()
-  const { owner, shared_with: sharedWith } = deployment
-  const isOwn = owner.user_id === String(user.id)
-  if (!team && sharedWith === null) return null
-  return (
-    <p className="mt-0.5 flex flex-wrap items-center gap-x-2 gap-y-1 text-[0.8125rem] text-muted">
-      {team && (
-        <span className="truncate">
-          {isOwn ? text.team.ownedByYou : text.team.ownedBy(owner.name || owner.email)}
-        </span>
-      )}
-      {sharedWith !== null && <Badge tone="accent">{text.team.shared}</Badge>}
-    </p>
-  )
+  return owner.user_id === String(user.id) ? list.you : owner.name || owner.email
 }
 
 function Status({ deployment }: { deployment: Deployment }) {
@@ -142,10 +160,10 @@ function Status({ deployment }: { deployment: Deployment }) {
   const note = deployment.status === 'sleeping' ? words.sleepingNote : null
   const message = deployment.status_message ?? failure ?? note
   return (
-    <div className="grid justify-items-start gap-1">
+    <div className="grid justify-items-start gap-0.5">
       <StatusBadge deployment={deployment} />
       {message !== null && (
-        <p className="line-clamp-2 w-full text-[0.8125rem] text-muted" title={message}>
+        <p className="w-full truncate text-[0.8125rem] text-muted" title={message}>
           {message}
         </p>
       )}

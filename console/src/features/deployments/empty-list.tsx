@@ -12,9 +12,9 @@ const words = text.emptyList
 
 /** Why a list is empty: the team has nothing, all are terminated, or the page is beyond the end. */
 export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyondEnd: boolean }) {
-  const { team, show, q, status } = search
+  const { whose, show, q, status, sort } = search
   if ((q !== undefined || status !== undefined) && !isBeyondEnd) return <NoMatch search={search} />
-  if (team && !isBeyondEnd) return <EmptyTeam />
+  if (whose === 'team' && !isBeyondEnd) return <EmptyTeam />
   const isPage = show === 'all' || isBeyondEnd
   return (
     <>
@@ -24,7 +24,7 @@ export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyon
         title={isPage ? words.emptyPageTitle : words.noneActiveTitle}
         action={
           <Button asChild>
-            <Link to="/deployments" search={{ team, q, status, show: 'all' }}>
+            <Link to="/deployments" search={{ whose, q, status, sort, show: 'all' }}>
               {isPage ? words.firstPage : words.showAll}
             </Link>
           </Button>
@@ -37,14 +37,14 @@ export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyon
 }
 
 /** The search and the filters find nothing. */
-function NoMatch({ search: { team, show } }: { search: ListSearch }) {
+function NoMatch({ search: { whose, show, sort } }: { search: ListSearch }) {
   return (
     <EmptyState
       icon={<SearchX />}
       title={words.noMatchTitle}
       action={
         <Button asChild>
-          <Link to="/deployments" search={{ team, show }}>
+          <Link to="/deployments" search={{ whose, show, sort }}>
             {words.clearFilters}
           </Link>
         </Button>

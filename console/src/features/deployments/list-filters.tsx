@@ -2,35 +2,57 @@ import { UnlabeledSelect } from '../../components/field.tsx'
 import { SearchInput } from '../../components/search-input.tsx'
 import { useSearchDraft } from '../../components/use-search-draft.ts'
 import { text } from '../../text/index.ts'
-import { statuses } from './list-search.ts'
+import { classNames } from '../../class-names.ts'
+import type { DeploymentPage } from '../../contract.ts'
+import { formatNumber } from '../../format.ts'
+import { sorts, statuses } from './list-search.ts'
 import type { ListSearch } from './list-search.ts'
 
 const words = text.deployments
 
 interface ListFiltersProps {
   search: ListSearch
-  onChange: (changes: Pick<ListSearch, 'q' | 'status'>) => void
+  counts: DeploymentPage['counts']
+  onChange: (changes: Pick<ListSearch, 'q' | 'status' | 'sort'>) => void
 }
 
-/** The search field of the list, and its filter by status. */
-export function ListFilters({ search, onChange }: ListFiltersProps) {
+/** The search field of the list, its order, and its filter by status. */
+export function ListFilters({ search, counts = {}, onChange }: ListFiltersProps) {
   const [draft, setDraft] = useSearchDraft(search.q ?? '', (q) => onChange({ q: q.trim() || undefined }))
   return (
     <search className="flex flex-wrap items-center gap-2">
       <SearchInput label={words.search} value={draft} onChange={setDraft} />
       <UnlabeledSelect
-        aria-label={words.status}
-        value={search.status ?? ''}
-        onChange={({ target }) => onChange({ status: statuses.find((status) => status === target.value) })}
+        aria-label={text.deploymentList.sort}
+        value={search.sort ?? ''}
+        onChange={({ target }) => onChange({ sort: sorts.find((sort) => sort === target.value) })}
         className="max-w-full min-w-0 flex-1 basis-32 sm:w-40 sm:flex-none sm:basis-auto"
       >
-        <option value="">{words.anyStatus}</option>
-        {statuses.map((status) => (
-          <option key={status} value={status}>
-            {words.statuses[status]}
+        <option value="">{text.deploymentList.sorts.newest}</option>
+        {sorts.map((sort) => (
+          <option key={sort} value={sort}>
+            {text.deploymentList.sorts[sort]}
           </option>
         ))}
       </UnlabeledSelect>
+      <div role="group" aria-label={words.status} className="flex flex-wrap gap-1.5">
+        {statuses
+          .filter((status) => counts[status] || status === search.status)
+          .map((status) => (
+            <button
+              key={status}
+              type="button"
+              aria-pressed={status === search.status}
+              onClick={() => onChange({ status: status === search.status ? undefined : status })}
+              className={classNames(
+                'h-7 rounded-full border px-2.5 text-[0.8125rem] hover:bg-subtle',
+                status === search.status && 'border-accent bg-accent-soft text-accent',
+              )}
+            >
+              {words.statuses[status]} <span className="tabular">{formatNumber(counts[status] ?? 0)}</span>
+            </button>
+          ))}
+      </div>
     </search>
   )
 }

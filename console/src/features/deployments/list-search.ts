@@ -13,24 +13,29 @@ export const statuses = [
   'terminated',
 ] as const satisfies Deployment['status'][]
 
+/** The orders of the list besides that from new to old */
+export const sorts = ['name', 'status', '-requests', '-cost'] as const satisfies DeploymentFilter['sort'][]
+
 export interface ListSearch {
-  /** `yes` lists the deployments of the organization instead of the person's own. */
-  team?: 'yes' | undefined
+  /** The person's own deployments, or those of the organization, instead of all that they may call. */
+  whose?: 'own' | 'team' | undefined
   /** `all` includes terminated deployments. */
   show?: 'all' | undefined
   /** A name, an alias, an owner or the start of an id */
   q?: string | undefined
   status?: Deployment['status'] | undefined
+  sort?: (typeof sorts)[number] | undefined
   /** The page number, from 1, as typed in the URL. */
   page?: string | undefined
 }
 
 /** The filter of the list query for the search parameters; an invalid page number means page 1. */
-export const toFilter = ({ team, show, q, status, page }: ListSearch): DeploymentFilter => ({
-  team: team === 'yes',
+export const toFilter = ({ whose, show, q, status, sort, page }: ListSearch): DeploymentFilter => ({
   // Who looks for terminated ones must not ask for them twice.
   all: show === 'all' || status === 'terminated',
+  ...(whose !== undefined && { whose }),
   ...(q !== undefined && { q }),
   ...(status !== undefined && { status }),
+  ...(sort !== undefined && { sort }),
   page: Math.max(1, Math.trunc(Number(page)) || 1),
 })

@@ -6,16 +6,17 @@ import { readText } from '../../routing/search.ts'
 import type { RawSearch } from '../../routing/search.ts'
 import { text } from '../../text/index.ts'
 import { statisticsWindows } from './statistics-windows.ts'
-import { statuses, toFilter } from './list-search.ts'
+import { sorts, statuses, toFilter } from './list-search.ts'
 import type { ListSearch } from './list-search.ts'
 
 export const deploymentsPage = page({
   path: '/deployments',
-  readSearch: ({ team, show, q, status, page }: RawSearch): ListSearch => ({
-    team: team === 'yes' ? 'yes' : undefined,
+  readSearch: ({ whose, show, q, status, sort, page }: RawSearch): ListSearch => ({
+    whose: whose === 'own' || whose === 'team' ? whose : undefined,
     show: show === 'all' ? 'all' : undefined,
     q: readText(q),
     status: statuses.find((one) => one === status),
+    sort: sorts.find((one) => one === sort),
     page: readText(page),
   }),
   heading: text.pages.deployments,
