@@ -83,7 +83,7 @@ test('the palette finds any deployment through the server, in the middle of its 
   await see(palette.getByText('Recent', { exact: true }))
   expect(await palette.getByRole('option').first().innerText()).toContain('nightly-sums')
   for (const [words, label] of [
-    ['context', 'nightly-sums: Capacity'],
+    ['context', 'nightly-sums: Context and parallel requests'],
     ['sleep', 'nightly-sums: Sleep'],
     ['share', 'nightly-sums: Share'],
     ['budget', 'Budgets'],

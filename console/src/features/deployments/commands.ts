@@ -142,7 +142,14 @@ function listCommands({ deployment, suffix, foundBy, access }: Choice, act: Acti
     ...(access.inspect ? [part(text.deployment.logs, ScrollText, () => act.open(id, { tab: 'logs' }))] : []),
     part(text.deployment.callIt, CodeXml, () => act.open(id)),
     ...(access.change && !isFinished(deployment)
-      ? [part(text.deployment.capacity, Gauge, () => act.open(id), text.shell.capacityWords)]
+      ? [
+          part(
+            text.deployment.capacity,
+            Gauge,
+            () => act.open(id, { tab: 'settings' }),
+            text.shell.capacityWords,
+          ),
+        ]
       : []),
     part(text.common.copy('ID'), Copy, () => act.copy(id)),
     ...(access.call && isPlayable(deployment)
