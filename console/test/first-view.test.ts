@@ -9,10 +9,10 @@ const site = useConsole(startConsoleTestServer)
 /** The compressed JavaScript of each page, in bytes. A limit is a little above the current size. */
 const limits = {
   '/deployments': 115_200,
-  '/catalog': 121_400,
+  '/catalog': 122_000,
   '/catalog/qwen3': 125_000,
   '/playground': 132_000,
-  '/usage': 125_000,
+  '/usage': 125_100,
 }
 
 /** Code that people may soon need. It loads when the browser is idle. */

@@ -35,7 +35,7 @@ test('an owner shares a deployment; a member finds it under Team, calls it, and 
   await see(owner.getByRole('button', { name: 'Stop sharing' }))
 
   await page.reload()
-  await see(page.getByText('Owner: Ada Lovelace'))
+  await see(page.getByRole('cell').getByText('Ada Lovelace'))
   await page.getByRole('link', { name: 'berth-tiny' }).click()
   await see(page.getByText('Shared with Analytical Engines'))
   await see(page.getByRole('definition').getByText(/^Ada Lovelace \(ada-/))
