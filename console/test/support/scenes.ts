@@ -240,7 +240,7 @@ export const scenes: readonly Scene[] = [
     },
     'viewer-team': async (page) => {
       await page.goto('/deployments?whose=team')
-      await see(page.getByText('Owner: Ada Lovelace'))
+      await see(page.getByRole('row').getByText(/Ada Lovelace$/))
     },
     'viewer-deployment': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}`)
