@@ -58,7 +58,7 @@ interface Choice {
   access: DeploymentAccess
 }
 
-/** Commands for the newest and the found deployments, their parts and dialogs: first own, then shared ones. */
+/** Commands for the newest and the found deployments and their parts: first own, then shared ones. */
 export function useDeploymentCommands(query: string): Command[] {
   const navigate = useNavigate()
   const toasts = useToasts()
