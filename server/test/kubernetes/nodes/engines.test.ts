@@ -50,7 +50,7 @@ describe.skipIf(nodeCommand === undefined)('engines on real nodes', () => {
       const answer = await sendChat(baseUrl, spec)
       expect(answer.status).toBe(200)
       expect(await answer.json()).toMatchObject({
-        model: spec.modelUid,
+        model: spec.servedModelName,
         usage: { completion_tokens: expect.any(Number) },
       })
       expect((await sendChat(baseUrl, spec, {}, 'wrong')).status).toBe(401)
