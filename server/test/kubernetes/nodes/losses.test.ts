@@ -44,7 +44,9 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
     const evicted = await overfill(running.instances[0]!.id)
     const replaced = await server.waitForReplacement(running.id, evicted.metadata?.name ?? '')
     const events = await server.readEvents(running.id)
-    expect(events).toMatch(/evicted from node \S+: Usage of EmptyDir volume "cache" exceeds the limit "67108864"/)
+    expect(events).toMatch(
+      /evicted from node \S+: Usage of EmptyDir volume "cache" exceeds the limit "67108864"/,
+    )
     const successor = await testBed.findPod(running.instances[0]!.id)
     expect(replaced.instance_id).toBe(successor.metadata?.name)
     expect(replaced.gpu_allocation_id).toMatch(new RegExp(`^${successor.spec?.nodeName}: `))
