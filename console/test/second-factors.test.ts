@@ -132,7 +132,8 @@ async function addPasskey(page: Page, person: Person, name: string): Promise<Loc
   return dialog
 }
 
-test('a person adds a passkey, signs in with it, also again, and removes it', async () => {
+/** Registers a person and adds a passkey on their account page. */
+async function registerWithPasskey() {
   const person = createPerson()
   const { page, allowPageErrors } = await site.visit()
   allowPageErrors(/401/)
@@ -141,6 +142,11 @@ test('a person adds a passkey, signs in with it, also again, and removes it', as
   await page.goto('/profile')
   const dialog = await addPasskey(page, person, 'Work laptop')
   await dialog.getByRole('button', { name: 'I have saved them' }).click()
+  return { person, page, dialog }
+}
+
+test('a person adds a passkey, signs in with it, also again, and removes it', async () => {
+  const { person, page, dialog } = await registerWithPasskey()
   await see(page.getByText('Work laptop'))
   await addPasskey(page, person, 'The same laptop')
   await see(dialog.getByText('This device has a passkey for your account already.'))
@@ -159,14 +165,7 @@ test('a person adds a passkey, signs in with it, also again, and removes it', as
 })
 
 test('a passkey confirms in place of the password, wherever the account page asks for it', async () => {
-  const person = createPerson()
-  const { page, allowPageErrors } = await site.visit()
-  allowPageErrors(/401/)
-  await addDevice(page)
-  await registerByApi(page, person)
-  await page.goto('/profile')
-  const dialog = await addPasskey(page, person, 'Work laptop')
-  await dialog.getByRole('button', { name: 'I have saved them' }).click()
+  const { page, dialog } = await registerWithPasskey()
   const confirm = async (open: string, submit = open) => {
     await page.getByRole('button', { name: open }).click()
     await dialog.getByRole('button', { name: 'Use a passkey instead' }).click()

@@ -52,7 +52,6 @@ export const instances = {
   idleMinutesRange: 'Enter a whole number from 1 to 10,080.',
   minInstances: 'At least',
   maxInstances: 'At most',
-  instancesUpTo: (price: string) => `instances, up to ${price}`,
   instancesHint: 'Instances. More than the first number start under load, and are billed while they run.',
   instancesRange: 'Enter a whole number from 1 to 100.',
   mostTooFew: 'At most must not be less than at least.',

@@ -2,6 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ArrowLeftRight } from 'lucide-react'
 import { Button } from '../../components/button.tsx'
+import { DateRangeFields } from '../../components/date-range-fields.tsx'
 import { SelectField, TextField } from '../../components/field.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
@@ -109,15 +110,7 @@ function Filters({ search }: { search: RequestSearch }) {
           </option>
         ))}
       </SelectField>
-      {(['from', 'to'] as const).map((edge) => (
-        <TextField
-          key={edge}
-          type="date"
-          label={words[edge]}
-          value={search[edge] ?? ''}
-          onChange={({ target }) => change({ [edge]: target.value || undefined })}
-        />
-      ))}
+      <DateRangeFields labels={words} range={search} onChange={change} />
     </div>
   )
 }

@@ -1,6 +1,7 @@
 import type { RegistrationPolicy } from '../../config/access.ts'
 import type { Config } from '../../config/config.ts'
 import { ApplicationError, invalidField } from '../../base/errors.ts'
+import { domainOf } from './email-folding.ts'
 import { passwordBytes } from './passwords.ts'
 
 /** OWASP ASVS 5.0, 6.2.4: at least the 3000 most common passwords that the other rules allow. */
@@ -11,7 +12,7 @@ let commonPasswords: Set<string> | null = null
 /** Throws `registration_closed` if an account with this email needs an invitation. */
 export function assertMayRegister(policy: RegistrationPolicy, email: string): void {
   if (policy.mode === 'open') return
-  const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+  const domain = domainOf(email)
   if (policy.mode === 'domains' && policy.domains.includes(domain)) return
   const message =
     policy.mode === 'invited'

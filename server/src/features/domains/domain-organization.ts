@@ -4,6 +4,7 @@ import type { InvitationRole, RoleName } from '../../base/roles.ts'
 import type { OrganizationDomain } from '../../config/access.ts'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
+import { domainOf } from '../accounts/email-folding.ts'
 import { createOrganization } from '../organizations/create-organization.ts'
 
 type Deps = Pick<Services, 'config'>
@@ -23,7 +24,7 @@ export async function findDomainOrganization(
   { config }: Deps,
   email: string,
 ): Promise<DomainOrganization | null> {
-  const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+  const domain = domainOf(email)
   const listed = config.organizationDomains.find((entry) => entry.domain === domain)
   const found =
     (await findBound(db, [domain])) ?? (await findNamesake(db, config.organizationDomains, listed))
@@ -69,18 +70,17 @@ export async function enterDomainOrganization(
   deps: Deps,
   email: string,
 ): Promise<{ domain: string; organizationId: number; role: RoleName; isNew: boolean } | null> {
-  const known = await findDomainOrganization(transaction, deps, email)
-  if (known === null) return null
-  const { domain, id, name, role } = known
-  if (id !== null) return { domain, organizationId: id, role, isNew: false }
-  // Of those who come first at the same moment, one creates it.
-  await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`domain organization ${name}`}, 0))`.execute(
-    transaction,
-  )
-  const created = await findDomainOrganization(transaction, deps, email)
-  if (created === null || created.id !== null) {
-    return created?.id == null ? null : { domain, organizationId: created.id, role, isNew: false }
+  const find = () => findDomainOrganization(transaction, deps, email)
+  let found = await find()
+  if (found?.id === null) {
+    // Of those who come first at the same moment, one creates it.
+    const lock = `domain organization ${found.name}`
+    await sql`SELECT pg_advisory_xact_lock(hashtextextended(${lock}, 0))`.execute(transaction)
+    found = await find()
   }
+  if (found === null) return null
+  const { domain, id, name, role } = found
+  if (id !== null) return { domain, organizationId: id, role, isNew: false }
   const organizationId = await createOrganization(transaction, name)
   await transaction
     .insertInto('organization_domains')

@@ -3,6 +3,7 @@ import { clearSessionCookie } from '../../http/current-viewer.ts'
 import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import { toProof } from '../second-factors/schemas.ts'
+import { reauthenticationErrors } from '../second-factors/errors.ts'
 import { deleteAccount } from './delete-account.ts'
 import { exportData } from './export-data.ts'
 import { accountDeletionBody, exportBody } from './schemas.ts'
@@ -46,16 +47,7 @@ export function ownDataRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'c
         body: accountDeletionBody,
         responseHeaders: { 'Set-Cookie': 'Clears the session cookie' },
         response: { 204: noContent },
-        errors: [
-          'rate_limited',
-          'invalid_credentials',
-          'no_password',
-          'invalid_code',
-          'invalid_passkey',
-          'second_factor_unreadable',
-          'sign_in_again',
-          'last_super_admin',
-        ],
+        errors: [...reauthenticationErrors, 'sign_in_again', 'last_super_admin'],
       },
     },
     async ({ body, viewer }, reply) => {

@@ -1,6 +1,7 @@
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
 import { maxScriptSessions } from '../sessions/start-script-session.ts'
+import { reauthenticationErrors } from '../second-factors/errors.ts'
 import { createScriptSession } from './create-script-session.ts'
 import { toProof } from '../second-factors/schemas.ts'
 import { newScriptSessionBody, scriptSessionBody } from './schemas.ts'
@@ -26,12 +27,7 @@ export function scriptSessionRoutes(
         response: { 201: scriptSessionBody },
         errors: [
           'password_sign_in_disabled',
-          'rate_limited',
-          'invalid_credentials',
-          'no_password',
-          'invalid_code',
-          'invalid_passkey',
-          'second_factor_unreadable',
+          ...reauthenticationErrors,
           'sign_in_again',
           'too_many_script_sessions',
         ],

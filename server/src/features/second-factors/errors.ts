@@ -1,6 +1,16 @@
 import { ApplicationError } from '../../base/errors.ts'
 import type { FactorMethod } from './store.ts'
 
+/** The codes with which `reauthenticate` refuses a proof, for the routes that ask for one. */
+export const reauthenticationErrors = [
+  'rate_limited',
+  'invalid_credentials',
+  'no_password',
+  'invalid_code',
+  'invalid_passkey',
+  'second_factor_unreadable',
+] as const
+
 export function invalidCode(): ApplicationError {
   const message = 'This code is wrong or was already used. Enter the code that your app shows now.'
   return new ApplicationError('invalid_code', message)

@@ -9,6 +9,7 @@ import { listOwnFactors } from './list-factors.ts'
 import { challengeOwnPasskey } from './reauthenticate.ts'
 import { removePasskey, removeTotp } from './remove-factors.ts'
 import { rotateRecoveryCodes } from './rotate-recovery-codes.ts'
+import { reauthenticationErrors } from './errors.ts'
 import {
   verificationBody,
   factorAddedBody,
@@ -29,15 +30,6 @@ const tags = ['Accounts']
 
 const reauthentication =
   'The body has your password, a code of your second factor, or a passkey; a wrong one is a 401 `invalid_credentials`, `invalid_code` or `invalid_passkey`.'
-
-const reauthenticationErrors = [
-  'rate_limited',
-  'invalid_credentials',
-  'no_password',
-  'invalid_code',
-  'invalid_passkey',
-  'second_factor_unreadable',
-] as const
 
 /** The routes with which a signed-in person manages their second factors. */
 export function secondFactorRoutes(app: App, deps: Deps): void {

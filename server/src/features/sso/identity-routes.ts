@@ -2,6 +2,7 @@ import type { App } from '../../http/app.ts'
 import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import { reauthenticationBody } from '../second-factors/schemas.ts'
+import { reauthenticationErrors } from '../second-factors/errors.ts'
 import { identitiesBody, identityParams, toIdentityBody } from './schemas.ts'
 import { listIdentities } from './store.ts'
 import { unlinkOwnIdentity } from './unlink-own-identity.ts'
@@ -44,16 +45,7 @@ export function identityRoutes(
         params: identityParams,
         body: reauthenticationBody,
         response: { 204: noContent },
-        errors: [
-          'not_found',
-          'rate_limited',
-          'invalid_credentials',
-          'no_password',
-          'invalid_code',
-          'invalid_passkey',
-          'second_factor_unreadable',
-          'last_sign_in_method',
-        ],
+        errors: ['not_found', ...reauthenticationErrors, 'last_sign_in_method'],
       },
     },
     async ({ body, params, viewer }, reply) => {

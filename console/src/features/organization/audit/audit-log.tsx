@@ -5,7 +5,8 @@ import { callApi, download } from '../../../api/client.ts'
 import { saveFile } from '../../../components/save-file.ts'
 import type { AuditAction } from '../../../contract.ts'
 import { Button } from '../../../components/button.tsx'
-import { SelectField, TextField } from '../../../components/field.tsx'
+import { DateRangeFields } from '../../../components/date-range-fields.tsx'
+import { SelectField } from '../../../components/field.tsx'
 import { Section } from '../../../components/page.tsx'
 import { EmptyState, ErrorState, SkeletonRows } from '../../../components/states.tsx'
 import { useToasts } from '../../../components/toast.tsx'
@@ -148,15 +149,11 @@ function Filters({ filter, onChange }: { filter: AuditFilter; onChange: (filter:
           </option>
         ))}
       </SelectField>
-      {(['from', 'to'] as const).map((edge) => (
-        <TextField
-          key={edge}
-          type="date"
-          label={words[edge]}
-          value={filter[edge] ?? ''}
-          onChange={({ target }) => onChange({ ...filter, [edge]: target.value || undefined })}
-        />
-      ))}
+      <DateRangeFields
+        labels={words}
+        range={filter}
+        onChange={(change) => onChange({ ...filter, ...change })}
+      />
     </div>
   )
 }

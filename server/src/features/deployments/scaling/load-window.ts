@@ -41,7 +41,7 @@ export function listDemands(
   return demands
 }
 
-/** The instances that the load asks for now. Null at first: one sample may be an accident. */
+/** The instances that the load asks for now; null until the samples cover the time of a burst. */
 export function findDemand(samples: readonly LoadSample[], now: number, target: number): LoadDemand | null {
   const recent = samples.filter(({ at }) => at > now - meanMilliseconds - burstMilliseconds && at <= now)
   if (recent.length === 0 || recent[0]!.at > now - burstMilliseconds) return null
