@@ -5,24 +5,16 @@ import { holdNames } from '../../src/features/catalog/hold-names.ts'
 import type { Client } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
 import { createCast, joinClient } from '../support/organizations.ts'
-import { startAnsweringEngine } from '../support/recording-engine.ts'
-import { createScriptedRuntime } from '../support/scripted-runtime.ts'
-import { startTestServer } from '../support/server.ts'
+import { startAnsweringServer } from '../support/recording-engine.ts'
 import type { TestServer } from '../support/server.ts'
 
 const path = '/api/v1/model-deployments'
-const runtime = createScriptedRuntime()
-
+let close: () => Promise<void>
 let server: TestServer
-let engine: Awaited<ReturnType<typeof startAnsweringEngine>>
 beforeAll(async () => {
-  engine = await startAnsweringEngine(runtime)
-  server = await startTestServer({ runtime })
+  ;({ server, close } = await startAnsweringServer())
 })
-afterAll(async () => {
-  await server.close()
-  await engine.close()
-})
+afterAll(() => close())
 
 /** Alice and Bob are members with a deployment each. */
 async function setUp() {

@@ -11,7 +11,7 @@ import { registerClient } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
 import { makeGguf, qwenMetadata } from '../support/hub/model-files.ts'
 import { createCast, joinClient } from '../support/organizations.ts'
-import { answerJson, startAnsweringEngine } from '../support/recording-engine.ts'
+import { answerJson, startAnsweringServer } from '../support/recording-engine.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -222,19 +222,14 @@ test('nobody else reads a deployment: its log, cost and events are the owner’s
 })
 
 describe('H2: one organization’s waiting deployment', () => {
-  const runtime = createScriptedRuntime()
-  let server: TestServer
-  let engine: Awaited<ReturnType<typeof startAnsweringEngine>>
+  let answering: Awaited<ReturnType<typeof startAnsweringServer>>
   beforeAll(async () => {
-    engine = await startAnsweringEngine(runtime)
-    server = await startTestServer({ runtime })
+    answering = await startAnsweringServer()
   })
-  afterAll(async () => {
-    await server?.close()
-    await engine?.close()
-  })
+  afterAll(() => answering?.close())
 
   test('blocks neither the new deployments nor the wakes of others', async () => {
+    const { server, engine, runtime } = answering
     const attacker = await registerClient(server.url)
     const victim = await registerClient(server.url)
     const sleeping = (await deploy(victim)).id

@@ -2,7 +2,9 @@ import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { countPath, startEngineDouble } from './engine-double.ts'
 import type { EngineDouble } from './engine-double.ts'
+import { createScriptedRuntime } from './scripted-runtime.ts'
 import type { ScriptedRuntime } from './scripted-runtime.ts'
+import { startTestServer } from './server.ts'
 
 /** A request as an engine received it. */
 export interface RecordedRequest {
@@ -64,4 +66,16 @@ export async function startAnsweringEngine(runtime: ScriptedRuntime): Promise<Re
     observeEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
   })
   return engine
+}
+
+/** A server on a scripted runtime whose engine answers every request; `close` ends both. */
+export async function startAnsweringServer(settings: Record<string, string> = {}) {
+  const runtime = createScriptedRuntime()
+  const engine = await startAnsweringEngine(runtime)
+  const server = await startTestServer({ runtime, settings })
+  const close = async () => {
+    await server.close()
+    await engine.close()
+  }
+  return { server, engine, runtime, close }
 }

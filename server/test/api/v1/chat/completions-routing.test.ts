@@ -1,23 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerClient } from '../../../support/client.ts'
 import { deploy } from '../../../support/deployments.ts'
-import { startAnsweringEngine } from '../../../support/recording-engine.ts'
+import { startAnsweringServer } from '../../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../../support/recording-engine.ts'
-import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
-import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
-const runtime = createScriptedRuntime()
+let close: () => Promise<void>
 let server: TestServer
 let engine: RecordingEngine
 beforeAll(async () => {
-  server = await startTestServer({ runtime, settings: { INFERENCE_ROUTING: 'prefix' } })
-  engine = await startAnsweringEngine(runtime)
+  ;({ server, engine, close } = await startAnsweringServer({ INFERENCE_ROUTING: 'prefix' }))
 })
-afterAll(async () => {
-  await server.close()
-  await engine.close()
-})
+afterAll(() => close())
 
 const system = { role: 'system', content: 'You are a pilot.' }
 const answer = { role: 'assistant', content: 'Yes.' }
