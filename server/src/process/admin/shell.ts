@@ -24,8 +24,11 @@ export class Shell {
   }
 
   /** Runs one command on the server's services, with the server's settings, and closes them again. */
-  async withApplication(work: (application: Application) => Promise<void>): Promise<void> {
-    const log = createLog({ level: 'warn' }, (line) => this.#console.error(line.trimEnd()))
+  async withApplication(
+    work: (application: Application) => Promise<void>,
+    level: 'warn' | 'error' = 'warn',
+  ): Promise<void> {
+    const log = createLog({ level }, (line) => this.#console.error(line.trimEnd()))
     // As an API, because the worker alone may lock DATA_DIR.
     const config = { ...readConfig(this.#settings), role: 'api' as const, databasePoolSize: 4 }
     const application = await createApplication(config, { log, keepsCatalog: true })
@@ -51,10 +54,11 @@ export class Shell {
 
   /** Runs a command on the engines of this host, if its runtime runs them here. */
   async withHostEngines(work: (engines: HostEngines) => Promise<void>): Promise<void> {
+    // The report has what the warnings say.
     await this.withApplication(async ({ runtime: { hostEngines } }) => {
       if (hostEngines !== undefined) return work(hostEngines)
       this.fail('This runtime runs no engines on this host. Install them where it runs them.')
-    })
+    }, 'error')
   }
 
   print(text: string): void {

@@ -93,8 +93,10 @@ function explain(engine: FoundEngine, devices: Inventory['devices'], chosen: rea
     return `${nameDevice(device.gpu)}: ${describeProblem(engine, result.problem)}`
   })
   const rival = chosen.find((other) => other !== engine && rivals(other, engine))
+  const isForGpus =
+    devices.length === 0 || devices.some((device) => findResult(device, engine)?.works === true)
   const use = chosen.includes(engine)
-    ? 'New instances run on it.'
+    ? `New instances run on it${isForGpus ? '' : ', on the CPU'}.`
     : rival === undefined
       ? 'No device of this host can use it.'
       : `New instances run on ${nameEngine(rival)} (${finders[rival.origin]}).`
