@@ -60,15 +60,15 @@ afterEach(async () => {
   await shell.close()
 })
 
-function start(): Running {
-  const running = shell.start(['connect', '--service', '--port', '0', '--key', 'secret', '--json'])
+function start(...more: string[]): Running {
+  const running = shell.start(['connect', '--service', '--port', '0', '--key', 'secret', '--json', ...more])
   started.push(running)
   return running
 }
 
 /** Starts `berth connect --service`, and a client of it. */
-async function connect(): Promise<{ running: Running; openai: OpenAI }> {
-  const running = start()
+async function connect(...more: string[]): Promise<{ running: Running; openai: OpenAI }> {
+  const running = start(...more)
   const { base_url: baseURL } = await vi.waitFor(() => JSON.parse(running.output.stdout), { timeout: 20_000 })
   return { running, openai: new OpenAI({ baseURL, apiKey: 'secret', maxRetries: 0 }) }
 }
@@ -130,6 +130,44 @@ test('the documented path of production: a shared deployment answers, another is
     await person.berth(['rm', id, shared.id])
   } finally {
     await person.close()
+  }
+})
+
+test('--member-header passes on whom the program serves, and no other such header; service-members update gives the right', async () => {
+  const admin = await openShell({ BERTH_URL: served.server.url }, owner)
+  const usage = '{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}'
+  served.engine.answer((response) => answerJson(response, usage))
+  const readNames = async (): Promise<string[]> => {
+    await served.server.application.tokens.flush()
+    const rows = await admin.json(['usage', '--by', 'member'])
+    return rows.items.map(({ email }: { email: string }) => email)
+  }
+  try {
+    const id = String(service.id)
+    const header = ['--member-header', 'X-OpenWebUI-User-Email']
+    const given = await admin.json(['service-members', 'update', id, '--may-name-members', ...header])
+    expect(given).toMatchObject({ may_name_members: true, member_header: 'x-openwebui-user-email' })
+    expect((await admin.berth(['service-members'])).stdout).toContain('x-openwebui-user-email')
+    const askFor = async (openai: OpenAI, headers: Record<string, string>) =>
+      openai.chat.completions.create({ model: 'berth-tiny', messages }, { headers })
+    const { openai } = await connect(...header)
+    await askFor(openai, {
+      'X-OpenWebUI-User-Email': 'kai@example.org',
+      'X-Berth-Member': 'rosa@example.org',
+    })
+    expect(await readNames()).toContain('outside: kai@example.org')
+    const closed = await connect()
+    const both = { 'X-OpenWebUI-User-Email': 'ada@example.org', 'X-Berth-Member': 'rosa@example.org' }
+    await askFor(closed.openai, both)
+    const names = await readNames()
+    expect(names).toContain(service.email)
+    expect(names.filter((name) => /ada|rosa/.test(name))).toEqual([])
+    const taken = await admin.json(['service-members', 'update', id, '--no-may-name-members'])
+    expect(taken).toMatchObject({ may_name_members: false, member_header: null })
+    expect((await admin.berth(['service-members', 'update', id])).code).toBe(2)
+    expect((await shell.berth(['connect', ...header])).code).toBe(2)
+  } finally {
+    await admin.close()
   }
 })
 

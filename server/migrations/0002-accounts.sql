@@ -4,6 +4,8 @@ CREATE TABLE users (
   email_verified_at       timestamptz,
   password_hash           text,
   allowed_networks        text[] CHECK (allowed_networks <> '{}'),
+  may_name_members        boolean NOT NULL DEFAULT false,
+  member_header           text,
   name                    text NOT NULL CHECK (name <> ''),
   first_name              text,
   last_name               text,
@@ -17,6 +19,8 @@ CREATE TABLE users (
   deleted_at              timestamptz,
   created_at              timestamptz NOT NULL DEFAULT now(),
   updated_at              timestamptz NOT NULL DEFAULT now(),
+  CHECK (NOT may_name_members OR allowed_networks IS NOT NULL),
+  CHECK (member_header IS NULL OR may_name_members),
   CHECK (operator_since IS NULL OR (disabled_at IS NULL AND deleted_at IS NULL AND allowed_networks IS NULL))
 );
 CREATE INDEX users_operators_idx ON users (id) WHERE operator_since IS NOT NULL;
@@ -25,6 +29,8 @@ COMMENT ON COLUMN users.email IS 'Stored as entered; compared case-insensitively
 COMMENT ON COLUMN users.email_verified_at IS 'When the user proved to receive email at this address; null while unverified';
 COMMENT ON COLUMN users.password_hash IS 'argon2id in PHC string format; null for users who sign in only through SSO';
 COMMENT ON COLUMN users.allowed_networks IS 'Networks in CIDR notation from which a service member may sign in and work; null for a person';
+COMMENT ON COLUMN users.may_name_members IS 'Whether inference requests of a service member may name the member they are for';
+COMMENT ON COLUMN users.member_header IS 'The header, in lower case, that names the member besides X-Berth-Member; null for none';
 COMMENT ON COLUMN users.current_organization_id IS 'The organization that all of the user''s sessions act in';
 COMMENT ON COLUMN users.profile_incomplete IS 'True for an account created through SSO until its owner has chosen a name and an organization';
 COMMENT ON COLUMN users.last_active_at IS 'The hour of the latest request; null before the first one';
@@ -41,8 +47,10 @@ BEGIN
 END
 $$;
 CREATE TRIGGER users_changed AFTER UPDATE ON users FOR EACH ROW
-  WHEN ((OLD.email, OLD.current_organization_id, OLD.profile_incomplete, OLD.allowed_networks)
-    IS DISTINCT FROM (NEW.email, NEW.current_organization_id, NEW.profile_incomplete, NEW.allowed_networks))
+  WHEN ((OLD.email, OLD.current_organization_id, OLD.profile_incomplete, OLD.allowed_networks, OLD.disabled_at,
+      OLD.may_name_members, OLD.member_header)
+    IS DISTINCT FROM (NEW.email, NEW.current_organization_id, NEW.profile_incomplete, NEW.allowed_networks,
+      NEW.disabled_at, NEW.may_name_members, NEW.member_header))
   EXECUTE FUNCTION notify_viewer_changed();
 
 CREATE FUNCTION notify_viewer_renamed() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -2,6 +2,7 @@ CREATE TABLE token_usage (
   deployment_id   uuid NOT NULL REFERENCES deployments (id),
   organization_id bigint NOT NULL REFERENCES organizations (id),
   user_id         bigint NOT NULL REFERENCES users (id),
+  outside_name    text,
   model_name      text NOT NULL,
   hour            timestamptz NOT NULL,
   before_charging boolean NOT NULL DEFAULT false,
@@ -11,11 +12,12 @@ CREATE TABLE token_usage (
   output_tokens   bigint NOT NULL,
   cached_tokens   bigint NOT NULL DEFAULT 0 CHECK (cached_tokens <= input_tokens),
   processing_milliseconds bigint NOT NULL DEFAULT 0,
-  UNIQUE NULLS NOT DISTINCT (deployment_id, hour, before_charging, late_for, user_id, model_name)
+  UNIQUE NULLS NOT DISTINCT (deployment_id, hour, before_charging, late_for, user_id, outside_name, model_name)
 );
 CREATE INDEX token_usage_organization_idx ON token_usage (organization_id, hour);
 COMMENT ON TABLE token_usage IS 'Requests and tokens of the inference routes per deployment, caller and UTC hour';
 COMMENT ON COLUMN token_usage.user_id IS 'The caller. Bills don''t depend on it, usage by member does.';
+COMMENT ON COLUMN token_usage.outside_name IS 'What a program called somebody who is no member; null for the caller''s own requests';
 COMMENT ON COLUMN token_usage.model_name IS 'The model of the deployment, or the LoRA that the requests named';
 COMMENT ON COLUMN token_usage.processing_milliseconds IS 'How long the requests were at the engine, also if they were there at the same time';
 COMMENT ON COLUMN token_usage.cached_tokens IS 'The part of input_tokens that came from a prefix cache, if it had a price of its own then; else 0';

@@ -20,6 +20,8 @@ interface ConnectOptions {
   model?: string
   /** Sign in as a service member, with BERTH_EMAIL and BERTH_PASSWORD */
   service?: boolean
+  /** The header with which the programs name the person they serve */
+  memberHeader?: string
 }
 
 /** How long requests may finish after SIGTERM. Kubernetes kills a container after 30 seconds. */
@@ -30,7 +32,9 @@ const leastKeyLength = 20
 /** Serves inference with the session of a person or a service member until it is interrupted. */
 export async function connect(context: Context, options: ConnectOptions): Promise<void> {
   const { output } = context
-  const { port, host, service: isService } = options
+  const { port, host, service: isService, memberHeader } = options
+  if (memberHeader !== undefined && !isService)
+    throw usageError('--member-header needs --service: a person asks for nobody else.')
   const key = readKey(options)
   const tell = (text: string) => output.note(text)
   const session = await (isService ? openServiceSession(context) : openPersonSession(context, tell))
@@ -38,7 +42,16 @@ export async function connect(context: Context, options: ConnectOptions): Promis
   const onOutage = () => output.note('The server does not respond. Requests wait for it…')
   try {
     const model = options.for === undefined ? null : await chooseModel(client, options.model)
-    const proxy = await startProxy({ url: client.url, readCookie, replaceCookie, key, host, port, onOutage })
+    const proxy = await startProxy({
+      url: client.url,
+      readCookie,
+      replaceCookie,
+      key,
+      memberHeader,
+      host,
+      port,
+      onOutage,
+    })
     if (isService) endAtSignal(proxy, () => session.end())
     const baseUrl = `${proxy.url}/v1`
     const settings = model && describeProgram(options.for!, { url: proxy.url, key: key ?? 'none', model })

@@ -3,7 +3,7 @@ import { ApiError } from '../api/client.ts'
 import type { Client } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
 import type { Context } from '../base/context.ts'
-import { CommandError } from '../base/errors.ts'
+import { CommandError, usageError } from '../base/errors.ts'
 
 /** Lists the programs that are members of the organization. */
 export async function listServiceMembers({ env, output }: Context): Promise<void> {
@@ -11,13 +11,14 @@ export async function listServiceMembers({ env, output }: Context): Promise<void
   const members = await client.call('GET', '/v1/organization/service-members')
   output.result(members, () => {
     output.table(
-      ['ID', 'EMAIL', 'NAME', 'ROLE', 'NETWORKS'],
-      members.map(({ id, email, name, role, allowed_networks: networks }) => [
+      ['ID', 'EMAIL', 'NAME', 'ROLE', 'NETWORKS', 'NAMES MEMBERS'],
+      members.map(({ id, email, name, role, allowed_networks: networks, ...naming }) => [
         String(id),
         email,
         name,
         role,
         networks.join(', '),
+        naming.may_name_members ? (naming.member_header ?? 'yes') : '',
       ]),
       'No programs. `berth service-members add` adds one.',
     )
@@ -28,15 +29,43 @@ export async function listServiceMembers({ env, output }: Context): Promise<void
 export async function addServiceMember(
   context: Context,
   name: string,
-  { role, network }: { role: 'viewer' | 'member'; network: string[] },
+  { role, network, ...naming }: { role: 'viewer' | 'member'; network: string[] } & NamingOptions,
 ): Promise<void> {
   const client = await connectClient(context.env)
-  const body = { name, role, allowed_networks: network }
+  const body = { name, role, allowed_networks: network, ...toNaming(naming) }
   printCredentials(
     context,
     client.url,
     await client.call('POST', '/v1/organization/service-members', { body }),
   )
+}
+
+/** Changes the networks of a program, or whether it may name members. */
+export async function updateServiceMember(
+  { env, output }: Context,
+  id: number,
+  { network, ...naming }: { network?: string[] } & NamingOptions,
+): Promise<void> {
+  const body = { ...(network && { allowed_networks: network }), ...toNaming(naming) }
+  if (Object.keys(body).length === 0)
+    throw usageError('Say what changes: --network, --may-name-members or --member-header.')
+  const client = await connectClient(env)
+  await findServiceMember(client, id)
+  const path = { member_id: id }
+  const member = await client.call('PATCH', '/v1/organization/service-members/{member_id}', { path, body })
+  output.result(member, () => output.note(`Changed ${member.name}.`))
+}
+
+interface NamingOptions {
+  mayNameMembers?: boolean
+  memberHeader?: string
+}
+
+function toNaming({ mayNameMembers, memberHeader }: NamingOptions) {
+  return {
+    ...(mayNameMembers !== undefined && { may_name_members: mayNameMembers }),
+    ...(memberHeader !== undefined && { member_header: memberHeader }),
+  }
 }
 
 /** Gives a program a new password, and prints its credentials. */

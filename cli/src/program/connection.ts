@@ -19,6 +19,10 @@ export function defineConnectionCommands(program: Command): void {
       '--service',
       'sign in as a service member, with BERTH_EMAIL and BERTH_PASSWORD or BERTH_PASSWORD_FILE',
     )
+    .option(
+      '--member-header <name>',
+      'pass on this header, with which the program names the person it serves, such as X-OpenWebUI-User-Email',
+    )
     .addOption(new Option('--for <program>', 'print the settings of a program').choices(programs))
     .option('--model <model>', 'the model in these settings; by default the first that chats')
     .addHelpText(
@@ -28,6 +32,7 @@ export function defineConnectionCommands(program: Command): void {
         'berth connect --for opencode --model assistant',
         'berth connect --host 172.17.0.1',
         'berth connect --service --no-key',
+        'berth connect --service --member-header X-OpenWebUI-User-Email',
       ),
     )
     .action(lazily(async () => (await import('../commands/connect.ts')).connect))

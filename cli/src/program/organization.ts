@@ -45,8 +45,26 @@ function defineServiceMemberCommands(program: Command): void {
     .argument('<name>', 'what people call the program')
     .requiredOption('--network <networks...>', 'where it may work from, such as 10.0.0.0/8')
     .addOption(new Option('--role <role>', 'what it may do').choices(['viewer', 'member']).default('member'))
-    .addHelpText('after', examples('berth service-members add "Nightly report" --network 10.0.0.0/8'))
+    .option('--may-name-members', 'let its requests name the member they are for')
+    .option('--member-header <name>', 'a header that does so besides X-Berth-Member')
+    .addHelpText(
+      'after',
+      examples(
+        'berth service-members add "Nightly report" --network 10.0.0.0/8',
+        'berth service-members add WebUI --network 10.0.0.9 --may-name-members --member-header X-OpenWebUI-User-Email',
+      ),
+    )
     .action(lazily(async () => (await import('../commands/service-members.ts')).addServiceMember))
+  services
+    .command('update')
+    .description('Change where a program may work from, or whether it may name members')
+    .argument('<id>', 'the ID in the list', wholeNumber)
+    .option('--network <networks...>', 'where it may work from, in place of the networks before')
+    .option('--may-name-members', 'let its requests name the member they are for')
+    .option('--no-may-name-members', 'ignore whom its requests name')
+    .option('--member-header <name>', 'a header that names the member besides X-Berth-Member')
+    .addHelpText('after', examples('berth service-members update 7 --may-name-members'))
+    .action(lazily(async () => (await import('../commands/service-members.ts')).updateServiceMember))
   services
     .command('rotate')
     .description('Give a program a new password, and print it once')

@@ -25,13 +25,15 @@ interface Forwarded {
 interface Target {
   /** The origin of the server */
   url: string
+  /** The header with which programs may name the person they serve */
+  memberHeader?: string | undefined
   /** Called when the request begins to wait for the server */
   onOutage?: (() => void) | undefined
 }
 
 /** Sends a request to the server, and waits while the server restarts. Aborts if the program leaves. */
 export async function send(
-  { url, onOutage }: Target,
+  { url, memberHeader, onOutage }: Target,
   forwarded: Forwarded,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
@@ -39,7 +41,7 @@ export async function send(
   let isWaiting = false
   for (;;) {
     try {
-      return await attempt(url, forwarded, signal)
+      return await attempt({ url, memberHeader }, forwarded, signal)
     } catch (error) {
       const { code = '', isStale } = error as NodeJS.ErrnoException & { isStale?: boolean }
       if (signal.aborted || Date.now() > deadline || !(isStale || unreached.has(code))) {
@@ -57,13 +59,17 @@ export async function send(
   }
 }
 
-function attempt(url: string, { request, body, target, cookie }: Forwarded, signal: AbortSignal) {
+function attempt(
+  { url, memberHeader }: Target,
+  { request, body, target, cookie }: Forwarded,
+  signal: AbortSignal,
+) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const address = new URL(target, url)
     const isTls = address.protocol === 'https:'
     const outgoing = (isTls ? requestHttps : requestHttp)(address, {
       method: request.method,
-      headers: toServerHeaders(request.headers, cookie, body.length),
+      headers: toServerHeaders(request.headers, { cookie, length: body.length, memberHeader }),
       agent: isTls ? agents['https:'] : agents['http:'],
       signal,
     })

@@ -28,15 +28,20 @@ const ownOfRequest = new Set([
 ])
 const ownOfResponse = new Set([...hopByHop, 'set-cookie', 'strict-transport-security'])
 
+/** They name the person whom a program serves, so only the one of `--member-header` is passed on. */
+const namingMembers = new Set(['x-berth-member', 'x-openwebui-user-email', 'x-litellm-end-user-id'])
+
 /** The headers that the server gets, with the session. */
 export function toServerHeaders(
   headers: IncomingHttpHeaders,
-  cookie: string,
-  length: number,
+  { cookie, length, memberHeader }: { cookie: string; length: number; memberHeader?: string | undefined },
 ): OutgoingHttpHeaders {
   const kept = keep(
     headers,
-    (name) => !ownOfRequest.has(name) && !/^(sec-fetch-|x-forwarded-|access-control-)/.test(name),
+    (name) =>
+      !ownOfRequest.has(name) &&
+      (!namingMembers.has(name) || name === memberHeader?.toLowerCase()) &&
+      !/^(sec-fetch-|x-forwarded-|access-control-)/.test(name),
   )
   return { ...kept, cookie, ...(length > 0 && { 'content-length': length }) }
 }

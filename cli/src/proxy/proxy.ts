@@ -16,6 +16,8 @@ export interface ProxyOptions {
   replaceCookie: (ended: string) => Promise<string>
   /** The key that programs must send; null for none */
   key: string | null
+  /** The header with which programs may name the person they serve; omitted for none */
+  memberHeader?: string | undefined
   /** The address to listen on; omitted for loopback. Others need a key, because every name may lead there. */
   host?: string | undefined
   /** 0 for any free port */

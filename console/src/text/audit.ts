@@ -122,7 +122,7 @@ export const audit = {
     'member.removed': 'Removed a member',
     'member.left': 'Left the organization',
     'service_member.created': 'Added a service member',
-    'service_member.updated': 'Changed the networks of a service member',
+    'service_member.updated': 'Changed the networks or rights of a service member',
     'service_member.password_rotated': 'Gave a service member a new password',
     'invitation.created': 'Invited',
     'invitation.resent': 'Invited again',

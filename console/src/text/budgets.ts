@@ -4,16 +4,17 @@ type Whose = 'organization' | 'member' | 'own' | 'deployment'
 /** What a blocking budget stops. */
 const stops: Record<Whose, string> = {
   organization: 'nothing more can be deployed',
-  member: 'this member can’t deploy anything more',
-  own: 'you can’t deploy anything more',
+  member: 'this member can’t deploy anything more, nor call models of others',
+  own: 'you can’t deploy anything more, nor call models of others',
   deployment: 'this deployment can’t start',
 }
 
 /** What a budget stops and puts to sleep. */
 const rests: Record<Whose, string> = {
   organization: 'nothing more can be deployed, and running deployments fall asleep',
-  member: 'this member can’t deploy anything more, and their running deployments fall asleep',
-  own: 'you can’t deploy anything more, and your running deployments fall asleep',
+  member:
+    'this member can’t deploy anything more, nor call models of others, and their running deployments fall asleep',
+  own: 'you can’t deploy anything more, nor call models of others, and your running deployments fall asleep',
   deployment: 'this deployment falls asleep',
 }
 

@@ -14,6 +14,14 @@ export const serviceMembers = {
   changeNetworks: 'Change networks',
   changeNetworksOf: (name: string) => `Change the networks of ${name}`,
   changeNetworksDescription: 'Its sessions from other networks end at once.',
+  naming: 'People it serves',
+  namingTitle: (name: string) => `The people whom ${name} serves`,
+  namingDescription:
+    'A program such as Open WebUI asks for many people. If its requests name a member, turns, limits, budgets and usage are those of the member, who must have access to the model too.',
+  mayName: 'Its requests may name members',
+  mayNameHint: 'With the header X-Berth-Member, and an email or a user ID. Nobody checks whom it names.',
+  memberHeader: 'Another header with the email',
+  memberHeaderHint: 'Open WebUI: X-OpenWebUI-User-Email. LiteLLM: x-litellm-end-user-id.',
   previousUntil: (when: string) => `The previous password ends ${when}`,
 
   rotate: 'New password',

@@ -525,6 +525,13 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('menuitem', { name: 'Change networks' }).click()
       await see(dialog(page).getByLabel('Networks'))
     },
+    'organization-service-naming': async (page) => {
+      await page.goto('/organization')
+      await page.getByRole('button', { name: 'Actions for Nightly report' }).click()
+      await page.getByRole('menuitem', { name: 'People it serves' }).click()
+      await dialog(page).getByRole('checkbox').check()
+      await see(dialog(page).getByLabel('Another header with the email'))
+    },
     'organization-service-rotate': async (page) => {
       await page.goto('/organization')
       await page.getByRole('button', { name: 'Actions for Nightly report' }).click()

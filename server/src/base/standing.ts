@@ -11,6 +11,8 @@ export interface Standing {
   role: RoleName
   /** True if the session lacks the second factor that the organization requires: only personal routes work */
   requiresSecondFactorSetup: boolean
+  /** Until when a budget keeps the member from calling the deployments of others; null without such a budget */
+  callsBlockedUntil: Date | null
 }
 
 /** A person's standing in an organization; undefined if the person is no member. */

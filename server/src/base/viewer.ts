@@ -21,6 +21,12 @@ export const serverActor: Actor = {
   userAgent: null,
 }
 
+/** The right of a program to name the members it serves. */
+export interface MemberNaming {
+  /** The header besides `X-Berth-Member`, in lower case; null for none */
+  header: string | null
+}
+
 /** A signed-in person, the organization in which they act, and their standing in each organization. */
 export interface Person {
   userId: number
@@ -43,5 +49,7 @@ export interface Viewer extends Actor, Standing, Person {
   isOperator: boolean
   /** Networks that a service member may work from; null for a person */
   allowedNetworks: readonly Network[] | null
+  /** null without the right to name members, which only programs have */
+  memberNaming: MemberNaming | null
   session: { id: number; expiresAt: Date; authMethod: string }
 }

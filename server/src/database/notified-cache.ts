@@ -14,8 +14,8 @@ export interface NotifiedCache<Value> {
 
 export interface Loaded<Value> {
   value: Value
-  /** Id of the user whose notifications invalidate the value */
-  userId: number
+  /** Id of the user whose notifications invalidate the value; null for those of every user */
+  userId: number | null
   /** True if it may serve after a notification while the database does not respond; default false */
   survives?: boolean
 }
@@ -200,7 +200,7 @@ function ageOf({ readAt }: { readAt: number }): number {
 class Entries<Value> {
   readonly #limit: number
   readonly #entries = new Map<string, Entry<Value>>()
-  readonly #keys = new Map<number, Set<string>>()
+  readonly #keys = new Map<number | null, Set<string>>()
 
   constructor(limit: number) {
     this.#limit = limit
@@ -236,7 +236,7 @@ class Entries<Value> {
   }
 
   invalidateUser(userId: number): void {
-    for (const key of this.#keys.get(userId) ?? []) {
+    for (const key of [...(this.#keys.get(userId) ?? []), ...(this.#keys.get(null) ?? [])]) {
       const entry = this.#entries.get(key)
       if (entry?.survives === true) entry.distrusted = true
       else this.remove(key)

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { Page } from 'playwright-core'
 import { launchBrowser, openVisitor } from '../../../console/test/support/browser.ts'
 import type { Running } from '../../../cli/test/support/command.ts'
+import { askOpenWebUi, openWebUiEnvironment } from './support/open-webui.ts'
 import { signIn } from './support/signed-in.ts'
 import type { SignedIn } from './support/signed-in.ts'
 
@@ -23,19 +24,7 @@ beforeAll(async () => {
     PATH: `${process.env['TEST_OPEN_WEBUI']}/bin:${env['PATH']}`,
     DATA_DIR: folder,
     WEBUI_AUTH: 'False',
-    WEBUI_SECRET_KEY: 'test',
-    OFFLINE_MODE: 'true',
-    HF_HUB_OFFLINE: '1',
-    BYPASS_EMBEDDING_AND_RETRIEVAL: 'true',
-    RAG_EMBEDDING_ENGINE: 'openai',
-    OMP_NUM_THREADS: '1',
-    DEFAULT_MODEL_PARAMS: '{"temperature":0}',
-    // Its own tools are longer than the context of the bundled model.
-    DEFAULT_MODEL_METADATA: '{"capabilities":{"builtin_tools":false}}',
-    // Requests of its own for titles and tags would be in the bill.
-    ENABLE_TITLE_GENERATION: 'False',
-    ENABLE_TAGS_GENERATION: 'False',
-    ENABLE_FOLLOW_UP_GENERATION: 'False',
+    ...openWebUiEnvironment,
   })
   const port = await getPort({ host: '127.0.0.1' })
   url = `http://127.0.0.1:${port}`
@@ -70,19 +59,14 @@ const readBill = async (): Promise<Usage & { requests: number }> => {
   return { requests: body.requests, prompt_tokens: body.input_tokens, completion_tokens: body.output_tokens }
 }
 
-async function ask(path: string, body: object, token = ''): Promise<Response> {
-  const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
-  return fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
-}
-
 test('Open WebUI shows the usage of streams as Berth bills it', async () => {
-  const signedIn = await ask('/api/v1/auths/signin', { email: '', password: '' })
+  const signedIn = await askOpenWebUi(url, '/api/v1/auths/signin', { email: '', password: '' })
   const { token } = (await signedIn.json()) as { token: string }
   /** Adds up all usage in a stream, as clients do. */
   const chat = async (more: object): Promise<Usage> => {
     const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }]
     const given = { model: 'berth-tiny', messages, stream: true, ...more }
-    const response = await ask('/api/chat/completions', given, token)
+    const response = await askOpenWebUi(url, '/api/chat/completions', given, token)
     const stream = await response.text()
     expect(response.status, stream).toBe(200)
     const events = stream.split('\n').filter((line) => line.startsWith('data: {'))

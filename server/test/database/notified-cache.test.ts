@@ -87,6 +87,16 @@ test('a notification invalidates the values of one user, an empty one all values
   cache.close()
 })
 
+test('a value of no user in particular goes with the notification of any', async () => {
+  const cache = createNotifiedCache<string>(notifications, 'session_revoked', settings)
+  await cache.load('nobody', async () => ({ value: 'outside', userId: null }))
+  await cache.load('one', async () => ({ value: 'member', userId: 1 }))
+  await admin.query("SELECT pg_notify('session_revoked', '2')")
+  await expect.poll(() => cache.get('nobody'), patience).toBeUndefined()
+  expect(cache.get('one')).toBe('member')
+  cache.close()
+})
+
 test('evicts the oldest value above `limit`, expires values, and does not cache null', async () => {
   const cache = createCache()
   for (const key of ['a', 'b', 'c', 'd']) await cache.put(key, 1)

@@ -7,6 +7,7 @@ import { createCast } from '../support/organizations.ts'
 import { startRecordingEngine } from '../support/recording-engine.ts'
 import type { RecordingEngine } from '../support/recording-engine.ts'
 import { createScriptedRuntime, makeOffer } from '../support/scripted-runtime.ts'
+import { createService, openService } from '../support/service-members.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -52,9 +53,9 @@ async function share(model: keyof typeof models, policy: object = {}) {
   await waitForStatus(member, id, 'running')
   expect((await member.patch(`${path}/${id}`, policy)).status).toBe(200)
   /** What the engine gets */
-  const send = async (by: Client, more: object = {}, route = '/v1/chat/completions') => {
+  const send = async (by: Client, more: object = {}, route = '/v1/chat/completions', headers = {}) => {
     const body = { model: id, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5, ...more }
-    await by.post(route, body)
+    await by.request('POST', route, body, headers)
     const { path: sentTo, body: sent } = engine.requests.at(-1)!
     return { sentTo, ...JSON.parse(sent) }
   }
@@ -92,6 +93,22 @@ test('with `cache_scope: member` it gets one for each person, on routes that hon
   expect(new Set([owner, viewer, ...others]).size).toBe(shared.callers.length)
   const message = await shared.send(shared.viewer, {}, '/v1/messages')
   expect(message).toMatchObject({ sentTo: '/v1/chat/completions', cache_salt: viewer })
+})
+
+test('a program that names members has the salt of each, and its own for people from outside', async () => {
+  const { admin, viewer, send } = await share('salted', { cache_scope: 'member' })
+  const account = await createService(admin, { may_name_members: true })
+  const program = await openService(server.url, account)
+  const name = async (email: string): Promise<string> => {
+    const headers = { 'x-berth-member': email }
+    return (await send(program, {}, '/v1/chat/completions', headers)).cache_salt
+  }
+  const own = (await send(program)).cache_salt
+  const salts = [own, (await send(viewer)).cache_salt, (await send(admin)).cache_salt]
+  expect(new Set(salts).size).toBe(3)
+  expect(await name(viewer.email)).toBe(salts[1])
+  expect(await name(admin.email)).toBe(salts[2])
+  expect(await name('kai@example.org')).toBe(own)
 })
 
 test('with `cache_scope: member` an engine without salts caches nothing while others may call', async () => {

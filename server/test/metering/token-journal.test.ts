@@ -195,6 +195,26 @@ test('the file of a crashed process is recorded exactly once; truncated and malf
   expect(await sum()).toEqual([[3, 9, 12]])
 })
 
+test('whom a program named from outside survives a crash, beside its own requests', async () => {
+  const hour = Math.floor(now.getTime() / 3_600_000) * 3_600_000
+  const outside = line(hour).replace(/\]\n$/, ',null,"kai@example.org"]\n')
+  await writeAbandoned(randomUUID(), `${outside}${line(hour)}${outside}`)
+  journal = await open()
+  await expect.poll(listFiles).toEqual([])
+  journal.record(serving, usage, { ...caller, outsideName: 'kai@example.org' })
+  journal.record(serving, usage, caller)
+  await journal.flush()
+  const rows = await server.application.db
+    .selectFrom('token_usage')
+    .select(['outside_name', 'requests'])
+    .orderBy('requests')
+    .execute()
+  expect(rows).toEqual([
+    { outside_name: null, requests: 2 },
+    { outside_name: 'kai@example.org', requests: 3 },
+  ])
+})
+
 test('while the database is down tokens are kept, and recorded once it is back', async () => {
   let broken = true
   journal = await open(createFlakyDatabase(() => broken))

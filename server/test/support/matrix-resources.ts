@@ -116,7 +116,8 @@ export async function openDomain({ server }: Caller, userId: number): Promise<vo
 /** Adds a service member to the first tenant and returns the id of the membership. */
 export async function addServiceMember({ server, tenants }: Caller): Promise<number> {
   const owner = toViewer(tenants.members.super_admin)
-  const program = { name: 'Nightly report', role: 'member', allowedNetworks: ['127.0.0.0/8'] } as const
+  const settings = { allowed_networks: ['127.0.0.0/8'], may_name_members: false, member_header: null }
+  const program = { name: 'Nightly report', role: 'member', ...settings } as const
   return (await createServiceMember(server.application, owner, program)).member.id
 }
 

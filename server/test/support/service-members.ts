@@ -12,7 +12,13 @@ export interface ServiceAccount {
 /** Creates a service member of an admin's organization, which may work from this machine. */
 export async function createService(
   admin: Client,
-  details: { name?: string; role?: string; allowed_networks?: string[] } = {},
+  details: {
+    name?: string
+    role?: string
+    allowed_networks?: string[]
+    may_name_members?: boolean
+    member_header?: string
+  } = {},
 ): Promise<ServiceAccount> {
   const body = { name: 'Nightly report', role: 'member', allowed_networks: ['127.0.0.0/8'], ...details }
   const answer = await admin.post('/v1/organization/service-members', body)

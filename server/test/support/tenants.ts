@@ -126,6 +126,7 @@ export function toViewer({ email, name, organizationId, role, userId }: Actor): 
     organizationStatus: 'active',
     role,
     requiresSecondFactorSetup: false,
+    callsBlockedUntil: null,
   } as const
   return {
     ...serverActor,
@@ -139,6 +140,7 @@ export function toViewer({ email, name, organizationId, role, userId }: Actor): 
     hasSecondFactor: false,
     isOperator: false,
     allowedNetworks: null,
+    memberNaming: null,
     session,
   }
 }

@@ -4,13 +4,28 @@ import { forgetNetworks } from './known-networks.ts'
 import { insertUser } from './store.ts'
 import type { NewUser } from './store.ts'
 
+/** What admins decide about a service member, besides its role. */
+export interface ServiceSettings {
+  allowed_networks: readonly string[]
+  /** Whether its inference requests may name the member they are for */
+  may_name_members: boolean
+  /** The header that does so besides `X-Berth-Member`, in lower case; null for none */
+  member_header: string | null
+}
+
 /** Creates the account of a service member, without a password of a person. Returns its id. */
-export function createServiceAccount(
+export async function createServiceAccount(
   transaction: DatabaseTransaction,
-  account: Pick<NewUser, 'organizationId' | 'email' | 'name'> & { allowedNetworks: readonly string[] },
+  account: Pick<NewUser, 'organizationId' | 'email' | 'name'>,
+  settings: ServiceSettings,
+  at: Date,
 ): Promise<number> {
+  const { allowed_networks: allowedNetworks } = settings
   const nobody = { firstName: null, lastName: null, country: null, contactNumber: null }
-  return insertUser(transaction, { ...account, ...nobody, emailVerifiedAt: null, passwordHash: null })
+  const user = { ...account, ...nobody, allowedNetworks, emailVerifiedAt: null, passwordHash: null }
+  const id = await insertUser(transaction, user)
+  await updateServiceAccount(transaction, id, settings, at)
+  return id
 }
 
 /** True for the email of a service member. */
@@ -24,16 +39,16 @@ export async function isServiceEmail(db: Database, email: string): Promise<boole
   return service !== undefined
 }
 
-/** Sets the networks that a service member works from. */
-export async function setAllowedNetworks(
+/** Sets the networks that a service member works from, and its right to name members. */
+export async function updateServiceAccount(
   transaction: DatabaseTransaction,
   userId: number,
-  networks: readonly string[],
+  { allowed_networks, ...settings }: ServiceSettings,
   at: Date,
 ): Promise<void> {
   await transaction
     .updateTable('users')
-    .set({ allowed_networks: [...networks], updated_at: at })
+    .set({ ...settings, allowed_networks: [...allowed_networks], updated_at: at })
     .where('id', '=', userId)
     .execute()
 }

@@ -15,6 +15,8 @@ export interface UsersTable {
   email_verified_at: Date | null
   password_hash: string | null
   allowed_networks: string[] | null
+  may_name_members: Generated<boolean>
+  member_header: Generated<string | null>
   name: string
   first_name: string | null
   last_name: string | null

@@ -65,7 +65,11 @@ const groups = {
   day: { date: date.describe('A UTC day') },
   member: {
     user_id: entityId.describe('The caller, or the owner for idle time'),
-    email: z.string().describe('Their email'),
+    email: z
+      .string()
+      .describe(
+        'Their email; `outside: ` and a name for the requests of a program for somebody who is no member',
+      ),
   },
   deployment: { deployment_id: z.string().describe('The deployment'), ...modelName },
   model: modelName,
@@ -167,7 +171,7 @@ export function toGroupedUsageBody(
       ...head,
       items: rows.map((row) => ({
         user_id: row.group.userId,
-        email: row.group.email,
+        email: row.group.outsideName === null ? row.group.email : `outside: ${row.group.outsideName}`,
         ...toMeasured(row),
       })),
     }

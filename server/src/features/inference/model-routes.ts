@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { findStanding } from '../../base/standing.ts'
-import type { Viewer } from '../../base/viewer.ts'
 import type { App } from '../../http/app.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import type { Services } from '../../services.ts'
 import { listModelCapabilities } from '../deployments/serving/list-model-capabilities.ts'
 import {
@@ -10,13 +10,16 @@ import {
   requireCallable,
   resolveDeployments,
 } from '../deployments/serving/serving-deployments.ts'
+import { personsOf } from '../deployments/serving/asker.ts'
 import type { ServingDeployment } from '../deployments/serving/serving-deployments.ts'
+import { findAsker } from './arrival/find-asker.ts'
+import type { AskerDeps } from './arrival/find-asker.ts'
 import { explainModelNotFound, modelNotFound } from './targets/find-targets.ts'
 import { unknownUrl } from './unknown-routes.ts'
 import { openAiErrorBody } from './protocols/openai.ts'
 import { modelBody, modelParams, modelsBody, slashedParams } from './schemas.ts'
 
-type Deps = Pick<Services, 'db' | 'runtime'>
+type Deps = AskerDeps & Pick<Services, 'runtime'>
 
 const tags = ['Inference']
 
@@ -39,14 +42,16 @@ export function modelRoutes(app: App, deps: Deps): void {
       },
     },
     async (request, reply) => {
-      const { viewer } = request
-      const listed = await listServingDeployments(deps, viewer)
+      const asker = await findAsker(deps, request.viewer, request.headers)
+      const listed = await listServingDeployments(deps, asker)
       const byName = groupByRequestName(listed)
       if (speaksAnthropic(request)) {
         const models = [...byName].map(([id, deployments]) => toAnthropicModel(id, deployments))
         return sendUndescribed(reply, toAnthropicPage(models, request.query as Query))
       }
-      const data = [...byName].map(([id, deployments]) => toModel(deps, { id, deployments, listed }, viewer))
+      const data = [...byName].map(([id, deployments]) =>
+        toModel(deps, { id, deployments, listed }, request.viewer),
+      )
       return { object: 'list' as const, data: await Promise.all(data) }
     },
   )
@@ -61,13 +66,14 @@ export function modelRoutes(app: App, deps: Deps): void {
     reply: FastifyReply
   }) => {
     const { viewer } = request
+    const asker = await findAsker(deps, viewer, request.headers)
     if (model === '') throw unknownUrl('GET', '/v1/models/')
     const resolved = await resolveDeployments(deps, viewer, model)
-    const found = requireCallable(viewer, resolved, () => modelNotFound(model))
+    const found = requireCallable(personsOf(asker), resolved, () => modelNotFound(model))
     const serving = found.filter(isListed)
     if (serving.length === 0) throw await explainModelNotFound(deps, viewer, model)
     if (speaksAnthropic(request)) return sendUndescribed(reply, toAnthropicModel(model, serving))
-    const listed = await listServingDeployments(deps, viewer)
+    const listed = await listServingDeployments(deps, asker)
     return toModel(deps, { id: model, deployments: serving, listed }, viewer)
   }
   const config = { permission: 'useOwnDeployments', anyOrganization: true } as const

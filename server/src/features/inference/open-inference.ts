@@ -6,6 +6,7 @@ import type { UpstreamTimeouts } from '../../gateway/upstream-client/upstream.ts
 import { createTimeSlices } from '../../gateway/time-slices.ts'
 import { createWriteBatch } from '../../gateway/write-batch.ts'
 import type { Services } from '../../services.ts'
+import { createMemberCache } from '../deployments/serving/named-member.ts'
 import { StatisticsRecorder } from '../statistics/recorder.ts'
 import { countAbortedRequests } from './counting/aborted-requests.ts'
 import { Admission } from './waiting/admission.ts'
@@ -48,6 +49,7 @@ export async function openInference(
   const breakers = createCircuitBreakers()
   const admission = new Admission(limits, breakers)
   const targets = createTargetCache(deps.notifications)
+  const members = createMemberCache(deps.notifications)
   const openRequests = trackOpenRequests(deps.db, deps.notifications, deps.log)
   const abortedRequests = countAbortedRequests(deps.log)
   const engineTotals = new EngineTotals(deps.log)
@@ -65,6 +67,7 @@ export async function openInference(
     admission,
     prefixKey: routing === 'prefix' ? derivePrefixKey(deps.secretKey) : null,
     targets,
+    members,
     waking,
     openRequests,
     abortedRequests,
@@ -79,6 +82,7 @@ export async function openInference(
       admission.close()
       await reports.close()
       targets.close()
+      members.close()
       openRequests.close()
       // Responses that were left end now, and their engines may have to count them.
       await client.close()

@@ -28,7 +28,9 @@ export function createJournalFile(directory: string, id: string): JournalFile {
 }
 
 /** The start of an entry's line, shared by all entries of a deployment, caller and second. */
-export function toLineHead(entry: Omit<TokenEntry, keyof TokenUsage | 'processingMilliseconds'>): string {
+export function toLineHead(
+  entry: Omit<TokenEntry, keyof TokenUsage | 'outsideName' | 'processingMilliseconds'>,
+): string {
   const { deploymentId, organizationId, userId, modelName, at } = entry
   return `${JSON.stringify([deploymentId, organizationId, userId, modelName, at.getTime()]).slice(0, -1)},`
 }
@@ -37,11 +39,15 @@ export function toLineHead(entry: Omit<TokenEntry, keyof TokenUsage | 'processin
 export function toLine(
   head: string,
   { inputTokens, outputTokens, cachedTokens = 0 }: TokenUsage,
-  processingMilliseconds: number,
+  { outsideName, processingMilliseconds }: Pick<TokenEntry, 'outsideName' | 'processingMilliseconds'>,
   row: string | null,
 ): string {
-  const end = row === null ? '' : `,${row}`
+  const end = outsideName == null ? listOf(row) : `,${row},${JSON.stringify(outsideName)}`
   return `${head}${inputTokens},${outputTokens},${cachedTokens},${processingMilliseconds}${end}]\n`
+}
+
+function listOf(row: string | null): string {
+  return row === null ? '' : `,${row}`
 }
 
 /** The line of a request that has no tokens. */
@@ -88,15 +94,16 @@ function parseLine(line: string): { entry?: TokenEntry; row?: string } {
   }
 }
 
-type EntryFields = [string, number, number, string, number, number, number, number, number]
+type EntryFields = [string, number, number, string, number, number, number, number, number, unknown, unknown]
 
 function parseEntry(parsed: readonly unknown[]): TokenEntry | null {
   const [deploymentId, organizationId, userId, modelName, at, ...counted] = parsed as EntryFields
-  const [inputTokens, outputTokens, cachedTokens, processingMilliseconds] = counted
+  const [inputTokens, outputTokens, cachedTokens, processingMilliseconds, , outside] = counted
   const counts = [organizationId, userId, at, inputTokens, outputTokens, cachedTokens, processingMilliseconds]
   if (!counts.every(Number.isSafeInteger) || typeof modelName !== 'string') return null
   if (!/^[0-9a-f-]{36}$/.test(deploymentId)) return null
-  const usage = { inputTokens, outputTokens, cachedTokens, processingMilliseconds }
+  const outsideName = typeof outside === 'string' ? outside : null
+  const usage = { outsideName, inputTokens, outputTokens, cachedTokens, processingMilliseconds }
   return { deploymentId, organizationId, userId, modelName, at: new Date(at), ...usage }
 }
 
@@ -112,7 +119,7 @@ export const noUsage = {
 function sumEntries(entries: readonly TokenEntry[]): TokenTotal[] {
   const totals = new Map<string, TokenTotal>()
   for (const entry of entries) {
-    const key = toLineHead(entry)
+    const key = `${toLineHead(entry)}${entry.outsideName ?? ''}`
     const total = totals.get(key) ?? { ...entry, ...noUsage }
     total.requests += 1
     total.inputTokens += entry.inputTokens

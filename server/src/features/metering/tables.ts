@@ -19,6 +19,7 @@ export interface TokenUsageTable {
   deployment_id: string
   organization_id: number
   user_id: number
+  outside_name: Generated<string | null>
   model_name: string
   hour: Date
   before_charging: Generated<boolean>

@@ -9,6 +9,8 @@ export interface TokenUsage {
 /** Whose request it was. */
 export interface CallerTime {
   userId: number
+  /** What a program called somebody who is no member; null or absent for the user's own requests */
+  outsideName?: string | null
   /** How long the request was at the engine, in whole milliseconds */
   processingMilliseconds: number
 }

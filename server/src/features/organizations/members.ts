@@ -10,6 +10,8 @@ export interface Member {
   joined_at: Date
   /** null for a person */
   allowed_networks: string[] | null
+  may_name_members: boolean
+  member_header: string | null
 }
 
 /** The members of an organization, earliest first. */
@@ -38,5 +40,7 @@ function selectMembers(db: Database) {
       'memberships.role',
       'memberships.joined_at',
       'users.allowed_networks',
+      'users.may_name_members',
+      'users.member_header',
     ])
 }

@@ -5,12 +5,14 @@ import type { ServiceRole } from '../../base/roles.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { Services } from '../../services.ts'
 import { createServiceAccount } from '../accounts/service-accounts.ts'
+import type { ServiceSettings } from '../accounts/service-accounts.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { listMembers } from '../organizations/members.ts'
 import { addMember, findMembership, lockMemberships } from '../organizations/memberships.ts'
 import { getServiceMember, holdManager } from './find-service-member.ts'
 import type { ServiceMember } from './find-service-member.ts'
 import { issuePassword } from './passwords.ts'
+import { requireMatchingHeader } from './update-service-member.ts'
 
 /** How many service members an organization may have. */
 export const maxServiceMembers = 100
@@ -25,21 +27,22 @@ export interface IssuedServiceMember {
 export function createServiceMember(
   { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
   viewer: Viewer,
-  { name, role, allowedNetworks }: { name: string; role: ServiceRole; allowedNetworks: readonly string[] },
+  { name, role, ...settings }: { name: string; role: ServiceRole } & ServiceSettings,
 ): Promise<IssuedServiceMember> {
   const { organizationId } = viewer
+  requireMatchingHeader(settings)
   return db.transaction().execute(async (transaction) => {
     await lockMemberships(transaction, organizationId)
     await holdManager(transaction, viewer)
     await assertRoom(transaction, organizationId)
     const email = composeEmail(name, config.publicUrl)
-    const userId = await createServiceAccount(transaction, { organizationId, email, name, allowedNetworks })
+    const userId = await createServiceAccount(transaction, { organizationId, email, name }, settings, clock())
     await addMember(transaction, { userId, organizationId, role })
     const password = await issuePassword(transaction, userId)
     const { id } = (await findMembership(transaction, organizationId, { userId }))!
     await recordAction(transaction, viewer, 'service_member.created', {
       target: { type: 'member', id, name: email },
-      details: { role, allowed_networks: allowedNetworks },
+      details: { role, ...settings },
     })
     return { member: await getServiceMember(transaction, id, clock()), password }
   })

@@ -1,9 +1,9 @@
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
-import { changeNetworks } from './change-networks.ts'
 import { createServiceMember } from './create-service-member.ts'
 import { listServiceMembers } from './find-service-member.ts'
 import { rotatePassword } from './rotate-password.ts'
+import { updateServiceMember } from './update-service-member.ts'
 import {
   issuedServiceMemberBody,
   newServiceMemberBody,
@@ -53,12 +53,7 @@ export function serviceMemberRoutes(app: App, deps: Deps): void {
         errors: ['too_many_service_members'],
       },
     },
-    async ({ body, viewer }) => {
-      const { name, role, allowed_networks } = body
-      return toIssuedBody(
-        await createServiceMember(deps, viewer, { name, role, allowedNetworks: allowed_networks }),
-      )
-    },
+    async ({ body, viewer }) => toIssuedBody(await createServiceMember(deps, viewer, body)),
   )
 
   app.patch(
@@ -67,7 +62,7 @@ export function serviceMemberRoutes(app: App, deps: Deps): void {
       config: { permission: 'manageMembers' },
       schema: {
         operationId: 'updateServiceMember',
-        summary: 'Update the networks of a service member',
+        summary: 'Update the networks of a service member, or its right to name members',
         description: 'Its sessions from other networks end.',
         tags,
         params: serviceMemberParams,
@@ -77,7 +72,7 @@ export function serviceMemberRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ body, params, viewer }) =>
-      toServiceMemberBody(await changeNetworks(deps, viewer, params.member_id, body.allowed_networks)),
+      toServiceMemberBody(await updateServiceMember(deps, viewer, params.member_id, body)),
   )
 
   app.post(

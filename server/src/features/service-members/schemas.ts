@@ -26,11 +26,33 @@ const allowedNetworks = z
   .transform((networks) => [...new Set(networks)])
   .describe('Networks in CIDR notation where it may sign in and work; 0.0.0.0/0 and ::/0 allow every address')
 
+const mayNameMembers = z
+  .boolean()
+  .describe(
+    'Whether its inference requests may name the member they are for, with the header `X-Berth-Member: <email or user id>`. ' +
+      'Then turns, limits, budgets and usage are those of the member, who must have access too',
+  )
+
+/** Headers with other meanings, whose values may be secret */
+const reservedHeader = /^x-(berth-|forwarded-|api-key$|real-ip$|request-id$)/
+
+const memberHeader = text({ min: 3, max: 100 })
+  .toLowerCase()
+  .refine((name) => /^x-[a-z0-9-]+$/.test(name) && !reservedHeader.test(name), {
+    error: 'Must be the name of a header such as X-OpenWebUI-User-Email.',
+  })
+  .nullable()
+  .describe(
+    'A further header that names the member, by email: `X-OpenWebUI-User-Email` of Open WebUI, `x-litellm-end-user-id` of LiteLLM. null for none',
+  )
+
 export const newServiceMemberBody = z
   .object({
     name: text({ min: 1, max: 255 }).describe('What people call the program'),
     role: z.enum(serviceRoles).describe('What it may do'),
     allowed_networks: allowedNetworks,
+    may_name_members: mayNameMembers.default(false),
+    member_header: memberHeader.default(null),
   })
   .meta({
     id: 'NewServiceMember',
@@ -38,7 +60,12 @@ export const newServiceMemberBody = z
   })
 
 export const updateServiceMemberBody = z
-  .object({ allowed_networks: allowedNetworks })
+  .object({
+    allowed_networks: allowedNetworks,
+    may_name_members: mayNameMembers,
+    member_header: memberHeader,
+  })
+  .partial()
   .meta({ id: 'ServiceMemberUpdate', examples: [{ allowed_networks: ['10.0.0.0/8', '2001:db8::/32'] }] })
 
 export const serviceMemberParams = z.object({
@@ -52,6 +79,11 @@ export const rotationQuery = z.object({
 export const serviceMemberBody = memberBody
   .extend({
     allowed_networks: z.array(z.string()).describe('The networks where it may sign in and work'),
+    may_name_members: z.boolean().describe('Whether its inference requests may name the member they are for'),
+    member_header: z
+      .string()
+      .nullable()
+      .describe('The header that does so besides `X-Berth-Member`, in lower case; null for none'),
     previous_password_ends_at: timestamp
       .nullable()
       .describe('When the password before the current one stops working; null if it has'),
@@ -65,10 +97,12 @@ export const issuedServiceMemberBody = serviceMemberBody
   .meta({ id: 'IssuedServiceMember', description: 'A service member with a new password' })
 
 export function toServiceMemberBody(member: ServiceMember): z.infer<typeof serviceMemberBody> {
-  const { allowed_networks, previous_password_ends_at } = member
+  const { allowed_networks, may_name_members, member_header, previous_password_ends_at } = member
   return {
     ...toMemberBody(member),
     allowed_networks,
+    may_name_members,
+    member_header,
     previous_password_ends_at: previous_password_ends_at?.toISOString() ?? null,
   }
 }

@@ -64,6 +64,7 @@ export async function findViewer(
     hasSecondFactor: networks === null && !row.lacks_second_factor,
     isOperator: row.operator_since !== null,
     allowedNetworks: networks === null ? null : parseNetworks(networks),
+    memberNaming: row.may_name_members ? { header: row.member_header } : null,
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },
   }
   const renewedAt = renewed ? now : row.renewed_at

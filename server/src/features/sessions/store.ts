@@ -51,13 +51,17 @@ interface MembershipRow {
   organization_status: Standing['organizationStatus']
   requires_second_factor: boolean
   role: RoleName
+  /** As JSON has it */
+  calls_blocked_until: string | null
 }
 
-const memberships = sql<MembershipRow[]>`
+/** All memberships of a user, with what tells the standing in each. */
+export const memberships = sql<MembershipRow[]>`
   coalesce((
     SELECT json_agg(json_build_object('organization_id', organizations.id, 'organization_name', organizations.name,
       'organization_status', organizations.status, 'requires_second_factor', organizations.requires_second_factor,
-      'role', memberships.role) ORDER BY memberships.id)
+      'role', memberships.role, 'calls_blocked_until', (SELECT exhausted_until FROM budgets
+        WHERE scope = 'member' AND budgets.organization_id = organizations.id AND budgets.user_id = users.id)) ORDER BY memberships.id)
     FROM memberships JOIN organizations ON organizations.id = memberships.organization_id
     WHERE memberships.user_id = users.id
   ), '[]')`
@@ -95,6 +99,8 @@ export function findSession(db: Database, tokenHash: Buffer, now: Date) {
       'users.profile_incomplete',
       'users.email_verified_at',
       'users.allowed_networks',
+      'users.may_name_members',
+      'users.member_header',
       'users.operator_since',
     ])
     .where('sessions.token_hash', '=', tokenHash)
@@ -108,12 +114,13 @@ export function toPerson(row: PersonRow): Person {
   return {
     userId: row.user_id,
     organizationId: row.current_organization_id,
-    standings: row.memberships.map((membership) => ({
+    standings: row.memberships.map(({ calls_blocked_until: blockedUntil, ...membership }) => ({
       organizationId: membership.organization_id,
       organizationName: membership.organization_name,
       organizationStatus: membership.organization_status,
       role: membership.role,
       requiresSecondFactorSetup: membership.requires_second_factor && row.lacks_second_factor,
+      callsBlockedUntil: blockedUntil === null ? null : new Date(blockedUntil),
     })),
   }
 }

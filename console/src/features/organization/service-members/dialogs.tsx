@@ -10,7 +10,8 @@ import { text } from '../../../text/index.ts'
 import { RemoveMemberDialog } from '../remove-member-dialog.tsx'
 import { RoleChoice } from '../role-choice.tsx'
 import { RoleDialog } from '../role-dialog.tsx'
-import { useAddServiceMember, useUpdateNetworks, useRotatePassword } from './queries.ts'
+import { NamingDialog } from './naming-dialog.tsx'
+import { useAddServiceMember, useRotatePassword, useUpdateServiceMember } from './queries.ts'
 
 const words = text.serviceMembers
 const roles = ['viewer', 'member'] as const
@@ -18,7 +19,7 @@ const roles = ['viewer', 'member'] as const
 /** The open dialog: a form or a question about a service member, or credentials shown once. */
 export type OpenDialog =
   | { dialog: 'add' }
-  | { dialog: 'networks' | 'rotate' | 'role' | 'remove'; member: ServiceMember }
+  | { dialog: 'networks' | 'naming' | 'rotate' | 'role' | 'remove'; member: ServiceMember }
   | { dialog: 'credentials'; issued: IssuedServiceMember }
 
 interface DialogsProps {
@@ -36,6 +37,8 @@ export function ServiceMemberDialogs({ open, onChange }: DialogsProps) {
       return <AddDialog onClose={close} onIssued={show} />
     case 'networks':
       return <NetworksDialog member={open.member} onClose={close} />
+    case 'naming':
+      return <NamingDialog member={open.member} onClose={close} />
     case 'rotate':
       return <RotateDialog member={open.member} onClose={close} onIssued={show} />
     case 'role':
@@ -85,7 +88,7 @@ function AddDialog({ onClose, onIssued }: IssueProps) {
 }
 
 function NetworksDialog({ member, onClose }: { member: ServiceMember; onClose: () => void }) {
-  const change = useUpdateNetworks()
+  const change = useUpdateServiceMember()
   const toasts = useToasts()
   const onSuccess = () => {
     toasts.success(text.common.saved)
@@ -102,7 +105,7 @@ function NetworksDialog({ member, onClose }: { member: ServiceMember; onClose: (
         busy={change.isPending}
         error={change.error}
         onSubmit={({ allowed_networks: networks }) =>
-          change.mutate({ id: member.id, networks: readLines(networks) }, { onSuccess })
+          change.mutate({ id: member.id, changes: { allowed_networks: readLines(networks) } }, { onSuccess })
         }
       >
         <NetworksField error={change.error} value={member.allowed_networks} />

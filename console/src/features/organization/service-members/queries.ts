@@ -1,5 +1,9 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
-import type { IssuedServiceMember, NewServiceMemberInput } from '../../../contract.ts'
+import type {
+  IssuedServiceMember,
+  NewServiceMemberInput,
+  ServiceMemberUpdateInput,
+} from '../../../contract.ts'
 import { callApi } from '../../../api/client.ts'
 import { membersQuery } from '../../../domain/members/queries.ts'
 
@@ -25,13 +29,14 @@ export function useAddServiceMember(onIssued: (issued: IssuedServiceMember) => v
   })
 }
 
-export function useUpdateNetworks() {
+/** Changes a service member. */
+export function useUpdateServiceMember() {
   const reload = useReloadMembers()
   return useMutation({
-    mutationFn: ({ id, networks }: { id: number; networks: string[] }) =>
+    mutationFn: ({ id, changes }: { id: number; changes: ServiceMemberUpdateInput }) =>
       callApi('PATCH', '/v1/organization/service-members/{member_id}', {
         path: { member_id: id },
-        body: { allowed_networks: networks },
+        body: changes,
       }),
     onSettled: () => void reload(),
   })

@@ -96,6 +96,7 @@ function ServiceMemberRow({ member, onOpen }: { member: ServiceMember; onOpen: (
           }
         >
           <MenuItem onSelect={() => onOpen({ dialog: 'networks', member })}>{words.changeNetworks}</MenuItem>
+          <MenuItem onSelect={() => onOpen({ dialog: 'naming', member })}>{words.naming}</MenuItem>
           <MenuItem onSelect={() => onOpen({ dialog: 'rotate', member })}>{words.rotate}</MenuItem>
           <MenuItem onSelect={() => onOpen({ dialog: 'role', member })}>
             {text.organization.changeRole}

@@ -25,9 +25,26 @@ export async function checkBudgets(deps: Deps, onExhausted?: OnExhausted): Promi
         deps.log.error({ err: error, budget: standing.budget.id }, 'an alert of a budget could not be sent')
       })
     }
+    await setExhausted(deps, standing)
     if (standing.budget.at_limit === 'sleep' && isExhausted(standing)) await onExhausted?.(standing.budget)
   }
   return budgets.length > 0
+}
+
+/** Keeps the member of an exhausted budget from calling the deployments of others until the period ends. */
+async function setExhausted({ db }: Deps, standing: BudgetStanding): Promise<void> {
+  const { budget, periodEnd } = standing
+  if (budget.scope !== 'member' || budget.at_limit === 'notify') return
+  const until = isExhausted(standing) ? periodEnd : null
+  if (until?.getTime() === budget.exhausted_until?.getTime()) return
+  await db
+    .updateTable('budgets')
+    .set({ exhausted_until: until })
+    .where('id', '=', budget.id)
+    // A change of the budget meanwhile has its own check.
+    .where('monthly_limit', '=', budget.monthly_limit)
+    .where('at_limit', '=', budget.at_limit)
+    .execute()
 }
 
 /** Records the alert and queues its emails in one transaction: a crash neither loses nor repeats one. */

@@ -102,7 +102,8 @@ export async function changeBudget(
     const details = { ...terms, before }
     await recordAction(transaction, viewer, 'budget.updated', { target: toTarget(budget), details })
     await deps.jobs.enqueue(transaction, 'check-budgets', null)
-    return updateBudget(transaction, id, { ...terms, updated_at: deps.clock() })
+    // The check decides anew whether it is exhausted.
+    return updateBudget(transaction, id, { ...terms, exhausted_until: null, updated_at: deps.clock() })
   })
   return readStanding(deps, changed)
 }

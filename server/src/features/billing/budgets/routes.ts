@@ -70,7 +70,8 @@ export function budgetRoutes(app: App, deps: Deps): void {
         summary: 'Limit what your current organization, a member or a deployment may cost',
         description:
           'Emails the admins, and the member whose budget it is, at 50, 80 and 100 percent of the limit, once in each billing period. ' +
-          'With `block`, what would pass the limit within one minute is not started.',
+          'With `block`, what would pass the limit within one minute is not started. The budget of a member counts their deployments, ' +
+          'and what their requests cost at those of others; unless it only notifies, these get `insufficient_quota` at the limit.',
         tags,
         body: createBudgetBody,
         response: { 200: budgetBody },

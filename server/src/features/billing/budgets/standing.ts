@@ -1,6 +1,7 @@
 import type { Services } from '../../../services.ts'
 import { listCurrentPeriods } from '../usage/current-period.ts'
 import { add, Exact, formatDecimal } from '../../../base/decimal.ts'
+import { sumCallCosts } from '../../metering/call-costs.ts'
 import { sumSpending } from '../../metering/spending.ts'
 import { findOwnerIds, listCurrentAlerts } from './store.ts'
 import type { Budget, BudgetAlert } from './store.ts'
@@ -39,9 +40,14 @@ export async function readStandings(
   const periods = await listCurrentPeriods(deps, organizationIds)
   const wanted = [...periods].map(([organizationId, period]) => ({ organizationId, period }))
   const spending = await sumSpending(deps, wanted)
-  const hasMemberBudget = budgets.some(({ scope }) => scope === 'member')
-  const ids = hasMemberBudget ? spending.map(({ deploymentId }) => deploymentId) : []
+  const memberBudgets = budgets.filter(({ scope }) => scope === 'member')
+  const ids = memberBudgets.length > 0 ? spending.map(({ deploymentId }) => deploymentId) : []
   const owners = await findOwnerIds(db, ids)
+  const limited = new Set(memberBudgets.map((budget) => budget.organization_id))
+  const calls = await sumCallCosts(
+    deps,
+    wanted.filter(({ organizationId }) => limited.has(organizationId)),
+  )
   const alerts = Map.groupBy(
     await listCurrentAlerts(
       db,
@@ -58,15 +64,19 @@ export async function readStandings(
         organizationId === budget.organization_id &&
         isInScope(budget, { userId: owners.get(deploymentId) ?? null, deploymentId }),
     )
-    const sum = (name: 'spent' | 'recent' | 'pending') =>
-      own.reduce((total, each) => add(total, each[name]), '0')
+    const called = calls.filter(
+      ({ organizationId, userId }) =>
+        organizationId === budget.organization_id && budget.scope === 'member' && userId === budget.user_id,
+    )
+    const sum = (name: 'spent' | 'recent') =>
+      [...own, ...called].reduce((total, each) => add(total, each[name]), '0')
     const spent = sum('spent')
     return {
       budget,
       periodStart: period.start,
       periodEnd: period.end,
       spent,
-      pending: sum('pending'),
+      pending: own.reduce((total, { pending }) => add(total, pending), '0'),
       forecast: forecastSpending(spent, sum('recent'), period.end.getTime() - now.getTime()),
       alerts: (alerts.get(budget.id) ?? []).filter(
         (alert) => alert.period_start.getTime() === period.start.getTime(),

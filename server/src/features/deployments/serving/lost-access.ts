@@ -1,15 +1,17 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import { toRefusalError } from '../../../base/standing.ts'
 import type { Database } from '../../../database/tables.ts'
+import type { Person } from '../../../base/viewer.ts'
 import { findPersons } from '../../sessions/live-sessions.ts'
+import { listNamedMembers } from '../../sessions/named-members.ts'
 import { toOwnership } from '../state/access-deployment.ts'
-import { judgeAccess } from '../state/judge-access.ts'
 import type { AccessRefusal } from '../state/judge-access.ts'
+import type { Asker } from './asker.ts'
+import { judgeCall } from './serving-deployments.ts'
 
 /** A request in flight, and the deployments that may serve it. */
 export interface Access {
-  userId: number
-  sessionId: number
+  asker: Asker
   deploymentIds: readonly string[]
 }
 
@@ -26,16 +28,22 @@ export async function findLostAccess<Each extends Access>(
   db: Database,
   accesses: readonly Each[],
 ): Promise<LostAccess<Each>[]> {
-  const [persons, deployments] = await Promise.all([
-    findPersons(db, [...new Set(accesses.map(({ sessionId }) => sessionId))]),
+  const [persons, members, deployments] = await Promise.all([
+    findPersons(db, [...new Set(accesses.map(({ asker }) => asker.viewer.session.id))]),
+    findMembers(
+      db,
+      accesses.flatMap(({ asker }) => asker.member ?? []),
+    ),
     findOwnerships(db, [...new Set(accesses.flatMap(({ deploymentIds }) => deploymentIds))]),
   ])
   return accesses.flatMap((access): LostAccess<Each>[] => {
-    const person = persons.get(access.sessionId)
+    const { viewer, member } = access.asker
+    const person = persons.get(viewer.session.id)
     if (person === undefined) return [{ access, deploymentIds: null, error: sessionEnded() }]
+    const asking = member === null ? [person] : [person, members.get(toKey(member)) ?? withoutAccess(member)]
     const refusals = access.deploymentIds.flatMap((id) => {
       const deployment = deployments.get(id)
-      const refusal = deployment === undefined ? notFound : judgeAccess({ act: 'call', person, deployment })
+      const refusal = deployment === undefined ? notFound : judgeCall(asking, deployment)
       return refusal === null ? [] : [{ id, refusal }]
     })
     const [first] = refusals
@@ -43,6 +51,25 @@ export async function findLostAccess<Each extends Access>(
     const deploymentIds = new Set(refusals.map(({ id }) => id))
     return [{ access, deploymentIds, error: toLossError(first.refusal) }]
   })
+}
+
+/** The members whom programs named, as they are now. Programs of several organizations may ask at once. */
+async function findMembers(db: Database, members: readonly Person[]): Promise<Map<string, Person>> {
+  const found = await Promise.all(
+    [...Map.groupBy(members, ({ organizationId }) => organizationId)].map(([id, named]) =>
+      listNamedMembers(db, id, [...new Set(named.map(({ userId }) => userId))]),
+    ),
+  )
+  return new Map(found.flatMap((each) => [...each.values()].map((person) => [toKey(person), person])))
+}
+
+function toKey({ organizationId, userId }: Person): string {
+  return `${organizationId} ${userId}`
+}
+
+/** Somebody who is no member anymore. */
+function withoutAccess(member: Person): Person {
+  return { ...member, standings: [] }
 }
 
 const notFound = { code: 'not_found' } as const

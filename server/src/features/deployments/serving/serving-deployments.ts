@@ -13,7 +13,9 @@ import { isRecovering } from '../state/recovery.ts'
 import type { Recovery } from '../state/recovery.ts'
 import { hasLora } from '../state/resize.ts'
 import { judgeAccess } from '../state/judge-access.ts'
-import type { DeploymentOwnership } from '../state/judge-access.ts'
+import type { AccessRefusal, DeploymentOwnership } from '../state/judge-access.ts'
+import { personsOf } from './asker.ts'
+import type { Asker } from './asker.ts'
 import { toAccessError, toOwnership } from '../state/access-deployment.ts'
 import { existsUnshared, listDeploymentsByName, listCallableDeployments } from '../state/store.ts'
 import type { Deployment, ServingScope } from '../state/store.ts'
@@ -158,17 +160,26 @@ function lazily<Value>(read: () => Promise<Value>): () => Promise<Value> {
   return () => (reading ??= read())
 }
 
-/** Returns the callable deployments; throws the first one's refusal, or `toUnknown()` if it is hidden. */
+/** Why one of these persons may not call a deployment; null if all may. */
+export function judgeCall(persons: readonly Person[], deployment: DeploymentOwnership): AccessRefusal | null {
+  for (const person of persons) {
+    const refusal = judgeAccess({ act: 'call', person, deployment })
+    if (refusal !== null) return refusal
+  }
+  return null
+}
+
+/** Returns those that all may call; throws the first one's refusal, or `toUnknown()` if it is hidden. */
 export function requireCallable<Each extends DeploymentOwnership>(
-  person: Person,
+  persons: readonly Person[],
   deployments: readonly Each[],
   toUnknown: () => Error,
 ): readonly Each[] {
-  const isCallable = (deployment: Each) => judgeAccess({ act: 'call', person, deployment }) === null
+  const isCallable = (deployment: Each) => judgeCall(persons, deployment) === null
   if (deployments.every(isCallable)) return deployments
   const callable = deployments.filter(isCallable)
   if (callable.length > 0) return callable
-  const refusal = judgeAccess({ act: 'call', person, deployment: deployments[0]! })!
+  const refusal = judgeCall(persons, deployments[0]!)!
   throw refusal.code === 'not_found' ? toUnknown() : toAccessError(refusal)
 }
 
@@ -177,19 +188,19 @@ export function isListed({ status, hasServed }: Pick<ServingDeployment, 'status'
   return status === 'running' || status === 'sleeping' || (hasServed && isActive(status))
 }
 
-/** The listed deployments that the viewer may call, newest first, each with all its LoRAs. */
+/** The listed deployments that the asker may call, newest first, each with all its LoRAs. */
 export async function listServingDeployments(
   { db }: Pick<Services, 'db'>,
-  viewer: Viewer,
+  asker: Asker,
 ): Promise<{ own: ServingDeployment[]; shared: ServingDeployment[] }> {
   const [own, shared] = await Promise.all(
-    servingScopes(viewer).map(async (scope) => {
+    servingScopes(asker.viewer).map(async (scope) => {
       const rows = await listCallableDeployments(db, scope)
       const serving = await toServing(
         db,
         rows.flatMap((row) => [null, ...row.adapters].map((lora) => ({ row, lora }))),
       )
-      return serving.filter((deployment) => judgeAccess({ act: 'call', person: viewer, deployment }) === null)
+      return serving.filter((deployment) => judgeCall(personsOf(asker), deployment) === null)
     }),
   )
   return { own: own!, shared: shared! }

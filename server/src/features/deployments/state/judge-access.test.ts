@@ -16,6 +16,7 @@ function standing(changes: Partial<Standing> = {}): Standing {
     organizationStatus: 'active',
     role: 'super_admin',
     requiresSecondFactorSetup: false,
+    callsBlockedUntil: null,
     ...changes,
   }
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { Viewer } from '../../../base/viewer.ts'
+import type { Asker } from '../../deployments/serving/asker.ts'
 import type { ResponseHead, ResponseHeaders } from '../../../gateway/upstream-client/upstream.ts'
 import type { AnswerTranslation, Protocol } from '../protocols/protocol.ts'
 import type { EngineTarget } from '../targets/targets.ts'
@@ -32,6 +33,7 @@ export interface CallerReply {
 export interface Caller {
   request: CallerRequest
   reply: CallerReply
+  asker: Asker
   /** When the request arrived, before its viewer was looked up, on the clock of `performance.now()` */
   arrivedAt: number
   /** The connection stays open while the request waits */

@@ -1,3 +1,4 @@
+import { userIdOf } from '../../deployments/serving/asker.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { Arrival } from '../arrival/caller.ts'
 import type { Protocol } from '../protocols/protocol.ts'
@@ -57,7 +58,7 @@ export function describeExchange(exchange: EndedExchange): FinishedExchange {
   return {
     protocol,
     requestId: caller.request.id,
-    userId: caller.request.viewer.userId,
+    userId: userIdOf(caller.asker),
     modelName: targets[0]!.modelName,
     streams: request.streams,
     retry: exchange.retry,

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { userIdOf } from '../../deployments/serving/asker.ts'
 import { mostRetries } from '../../metering/request-log.ts'
 import type { LoggedRequest } from '../../metering/request-log.ts'
 import type { Caller } from '../arrival/caller.ts'
@@ -23,15 +24,15 @@ function readRetry(count: string | string[] | undefined): number {
 
 /** The entry of a request that reached no deployment; `status` is 499 if its caller left. */
 export function describeRefused(
-  { request: { id, viewer, headers } }: Pick<Caller, 'request'>,
+  { asker, request: { id, headers } }: Pick<Caller, 'asker' | 'request'>,
   { model, route, status, receivedAt }: { model: string; route: string; status: number; receivedAt: number },
 ): LoggedRequest {
   const milliseconds = performance.now() - receivedAt
   return {
     id,
     ageMilliseconds: milliseconds,
-    organizationId: viewer.organizationId,
-    userId: viewer.userId,
+    organizationId: asker.viewer.organizationId,
+    userId: userIdOf(asker),
     deploymentId: null,
     model,
     route,

@@ -2,6 +2,7 @@ import { copyText } from '../../../base/copy-text.ts'
 import { truncateResponse } from '../../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import type { BatchedWrite } from '../../../gateway/write-batch.ts'
+import { userIdOf } from '../../deployments/serving/asker.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import { writeResponseHead } from '../arrival/caller.ts'
 import type { Arrival } from '../arrival/caller.ts'
@@ -65,7 +66,7 @@ class EdgeMeter implements BodyMeter {
 /** Colleagues of the owner share the cached prompts, and must not learn what the others asked. */
 export function hidesCache({ target, arrival }: Pick<RelayOwner, 'target' | 'arrival'>): boolean {
   if (target.sharedWith === null || target.cacheScope === 'member') return false
-  return arrival.caller.request.viewer.userId !== target.ownerId
+  return userIdOf(arrival.caller.asker) !== target.ownerId
 }
 
 /** Opens the relay for this head: one that streams events, or one that holds a document until its end. */

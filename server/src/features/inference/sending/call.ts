@@ -1,7 +1,12 @@
+import { requireBudget } from '../../deployments/serving/require-budget.ts'
 import { requireCallable } from '../../deployments/serving/serving-deployments.ts'
+import type { Asker } from '../../deployments/serving/asker.ts'
+import { personsOf } from '../../deployments/serving/asker.ts'
 import type { Caller } from '../arrival/caller.ts'
 import { chooseWay, findHonoring, refuseFields, requireModelType } from '../arrival/choose-way.ts'
 import type { ServedRoute } from '../arrival/choose-way.ts'
+import { findAsker } from '../arrival/find-asker.ts'
+import type { AskerDeps } from '../arrival/find-asker.ts'
 import { fitRequest } from '../arrival/request-body.ts'
 import type { InferenceRequest } from '../arrival/request-body.ts'
 import { describeRefused } from '../counting/log-request.ts'
@@ -14,7 +19,7 @@ import { Exchange } from './exchange.ts'
 import type { ExchangeDeps } from './exchange.ts'
 import type { Inference } from './inference.ts'
 
-export interface CallDeps extends ExchangeDeps, TargetDeps, HeldCallDeps {
+export interface CallDeps extends AskerDeps, ExchangeDeps, TargetDeps, HeldCallDeps {
   inference: Inference
 }
 
@@ -22,14 +27,25 @@ export interface CallDeps extends ExchangeDeps, TargetDeps, HeldCallDeps {
  * Reads a call's body and starts the exchange, which sends the response. Stays synchronous unless it must
  * wait: short bodies are read at once, and targets are cached. The caller's reply gets later errors.
  */
-export function startCall(deps: CallDeps, route: ServedRoute, caller: Caller, body: Buffer): void {
+export function startCall(
+  deps: CallDeps,
+  route: ServedRoute,
+  arrived: Omit<Caller, 'asker'>,
+  body: Buffer,
+): void {
   const receivedAt = performance.now()
-  const { bodyHold } = caller.request
-  if (bodyHold) caller.reply.raw.once('close', () => bodyHold.release())
-  const start = (request: InferenceRequest) => new Call(deps, route, { request, caller, receivedAt }).begin()
+  const { reply } = arrived
+  const { bodyHold, viewer, headers } = arrived.request
+  if (bodyHold) reply.raw.once('close', () => bodyHold.release())
+  const asker = findAsker(deps, viewer, headers)
   const read = route.read(body, deps.inference.slices)
-  if (read instanceof Promise) read.then(start).catch((error: unknown) => caller.reply.send(error))
-  else start(read)
+  const start = (found: Asker, request: InferenceRequest) =>
+    new Call(deps, route, { request, caller: { ...arrived, asker: found }, receivedAt }).begin()
+  if (asker instanceof Promise || read instanceof Promise) {
+    Promise.all([asker, read])
+      .then((both) => start(...both))
+      .catch((error: unknown) => reply.send(error))
+  } else start(asker, read)
 }
 
 /** The status of a request whose caller left before a response */
@@ -75,12 +91,11 @@ class Call implements HeldCallSteps {
   }
 
   #recallTargets(): readonly EngineTarget[] | undefined {
-    return recallTargets(this.#deps.inference.targets, this.#caller.request.viewer, this.#request.model)
+    return recallTargets(this.#deps.inference.targets, this.#caller.asker, this.#request.model)
   }
 
   findTargets(): readonly EngineTarget[] | Promise<readonly EngineTarget[]> {
-    const { viewer } = this.#caller.request
-    return this.#recallTargets() ?? loadTargets(this.#deps, viewer, this.#request.model)
+    return this.#recallTargets() ?? loadTargets(this.#deps, this.#caller.asker, this.#request.model)
   }
 
   hold(caller: Caller): void {
@@ -91,7 +106,9 @@ class Call implements HeldCallSteps {
   start(found: readonly EngineTarget[]): void {
     const request = this.#request
     const caller = this.#caller
-    const callable = requireCallable(caller.request.viewer, found, () => modelNotFound(request.model))
+    const persons = personsOf(caller.asker)
+    const allowed = requireCallable(persons, found, () => modelNotFound(request.model))
+    const callable = requireBudget(caller.asker, allowed, this.#deps.clock())
     caller.request.bodyHold?.reachedModel()
     requireModelType(callable[0]!, this.#route.protocol)
     refuseFields(request, callable)

@@ -163,6 +163,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
     const caller = {
       request: { id: 'r-1', headers: message.headers, viewer, log: silentLog, hasOwnAccessLog: false },
       reply: { raw, getHeaders: () => ({}), send: () => raw.writeHead(500).end(), hijack() {} },
+      asker: { viewer, member: null, outsideName: null },
       arrivedAt: 0,
     }
     const request = read(Buffer.from(JSON.stringify(body)), slices) as InferenceRequest

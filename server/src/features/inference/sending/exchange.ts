@@ -1,8 +1,9 @@
 import { freeBuffer } from '../../../base/free-buffer.ts'
-import type { Viewer } from '../../../base/viewer.ts'
 import type { ApplicationError } from '../../../base/errors.ts'
 import type { FlowControl } from '../../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
+import { userIdOf } from '../../deployments/serving/asker.ts'
+import type { Asker } from '../../deployments/serving/asker.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { LoggedRequest } from '../../metering/request-log.ts'
 import type { TokenJournal } from '../../metering/token-journal.ts'
@@ -28,7 +29,10 @@ import type { Revocable } from './revoke-access.ts'
 import type { UnansweredRequest } from './send-again.ts'
 
 export interface ExchangeDeps extends EngineRequestDeps {
-  inference: Omit<Inference, 'targets' | 'waking' | 'slices' | 'statistics' | 'inFlight' | 'close'>
+  inference: Omit<
+    Inference,
+    'members' | 'targets' | 'waking' | 'slices' | 'statistics' | 'inFlight' | 'close'
+  >
   tokens: Pick<TokenJournal, 'record' | 'log' | 'write'>
   /** False if the installation keeps no log of requests */
   logsRequests: boolean
@@ -112,7 +116,7 @@ export class Exchange
     this.#deps = deps
     this.#arrival = arrival
     this.targets = targets
-    this.userId = caller.request.viewer.userId
+    this.userId = userIdOf(caller.asker)
     this.#head = readLoggedHead(caller.request.headers)
     caller.request.hasOwnAccessLog = true
   }
@@ -121,12 +125,8 @@ export class Exchange
     return this.#arrival
   }
 
-  get viewer(): Viewer {
-    return this.#arrival.caller.request.viewer
-  }
-
-  get sessionId(): number {
-    return this.viewer.session.id
+  get asker(): Asker {
+    return this.#arrival.caller.asker
   }
 
   get model(): string {
@@ -380,7 +380,8 @@ export class Exchange
     const processingMilliseconds = Math.max(0, Math.round(endedAt - this.#admittedAt))
     const { logsRequests, tokens } = this.#deps
     const logged = logsRequests ? this.#toLogged(endedAt) : null
-    tokens.record(target, counted, { userId: this.userId, processingMilliseconds }, logged)
+    const { outsideName } = this.asker
+    tokens.record(target, counted, { userId: this.userId, outsideName, processingMilliseconds }, logged)
   }
 
   /** The entry of the request log. Written with the tokens, before the response ends, or else at the end. */

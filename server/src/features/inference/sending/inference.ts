@@ -4,6 +4,7 @@ import type { CircuitBreakers } from '../../../gateway/circuit-breakers.ts'
 import type { UpstreamClient } from '../../../gateway/upstream-client/upstream.ts'
 import type { TimeSlices } from '../../../gateway/time-slices.ts'
 import type { WriteBatch } from '../../../gateway/write-batch.ts'
+import type { MemberCache } from '../../deployments/serving/named-member.ts'
 import type { StatisticsRecorder } from '../../statistics/recorder.ts'
 import type { AbortedRequests } from '../counting/aborted-requests.ts'
 import type { EngineTotals } from '../counting/engine-totals.ts'
@@ -27,6 +28,8 @@ export interface Inference {
   /** For `hashOpening`; null if conversations are spread as other requests */
   prefixKey: KeyObject | null
   targets: TargetCache
+  /** Whom programs name */
+  members: MemberCache
   /** Requests that wait for sleeping deployments */
   waking: Waking
   openRequests: OpenRequests

@@ -8,7 +8,8 @@ import type { TargetDeps } from '../targets/targets.ts'
 export function judgeStart(deps: TargetDeps, viewer: Viewer, start: Buffer): Promise<Error | null> | null {
   const model = findModel(start)
   if (model === null) return null
-  return loadTargets(deps, viewer, model).then(
+  const asker = { viewer, member: null, outsideName: null }
+  return loadTargets(deps, asker, model).then(
     () => null,
     (error: unknown) =>
       error instanceof ApplicationError && error.code === 'model_not_found' ? error : null,

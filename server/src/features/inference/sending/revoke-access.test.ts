@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:net'
+import type { Viewer } from '../../../base/viewer.ts'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { connectDatabase, isDatabaseUnavailable } from '../../../database/connect.ts'
@@ -39,8 +40,7 @@ test('an unreachable database ends requests only after five minutes, with its ow
   const requests = trackOpenRequests(connection.db, notifications, { warn: () => {} })
   const fail = vi.fn<(error: unknown, brokenBy: string) => void>()
   const request = {
-    userId: 7,
-    sessionId: 1,
+    asker: { viewer: { userId: 7, session: { id: 1 } } as Viewer, member: null, outsideName: null },
     deploymentIds: [],
     openIndex: -1,
     arrivedAt: 0,

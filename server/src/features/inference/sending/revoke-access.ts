@@ -4,6 +4,8 @@ import type { Notifications } from '../../../database/notifications.ts'
 import type { Database } from '../../../database/tables.ts'
 import type { ApplicationError } from '../../../base/errors.ts'
 import { OpenList } from '../../../base/open-list.ts'
+import { personsOf } from '../../deployments/serving/asker.ts'
+import type { Asker } from '../../deployments/serving/asker.ts'
 import { findLostAccess } from '../../deployments/serving/lost-access.ts'
 import type { Access } from '../../deployments/serving/lost-access.ts'
 import { findLostEngines } from '../../deployments/serving/serving-deployments.ts'
@@ -49,7 +51,7 @@ export function trackOpenRequests(
   const checks = new AccessChecks(db, log)
   let changedAt = -Infinity
   const listOf = (payload: string) =>
-    open.list().filter(({ userId }) => payload === '' || userId === Number(payload))
+    open.list().filter(({ asker }) => payload === '' || concerns(asker, Number(payload)))
   function checkAccess(requests: readonly Revocable[]): void {
     changedAt = performance.now()
     checks.check(requests)
@@ -155,6 +157,11 @@ class AccessChecks {
       void this.#ask(due)
     }, retryMilliseconds)
   }
+}
+
+/** Whether a change of a user's access may end a request. */
+function concerns(asker: Asker, userId: number): boolean {
+  return personsOf(asker).some((person) => person.userId === userId)
 }
 
 function isOpen({ openIndex }: Revocable): boolean {

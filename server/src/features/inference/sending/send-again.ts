@@ -33,7 +33,7 @@ export function sendAgain(deps: Deps, unanswered: UnansweredRequest, error: unkn
   const meant = new Set(unanswered.targets.map(({ deploymentId }) => deploymentId))
   const steps: HeldCallSteps = {
     async findTargets() {
-      const reading = readTargets(deps, caller.request.viewer, request.model, meant)
+      const reading = readTargets(deps, caller.asker, request.model, meant)
       const found = (await settlesWithin(reading, patienceMilliseconds)) ? await orAsleep(reading) : []
       const others = found.filter(({ instanceId }) => !unanswered.refusedBy.has(instanceId))
       if (others.length === 0) throw error

@@ -1,7 +1,10 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 import type { Viewer } from '../../../base/viewer.ts'
+import { personsOf } from '../../deployments/serving/asker.ts'
+import type { Asker } from '../../deployments/serving/asker.ts'
 import { findRecoveryError, mayWake } from '../../deployments/serving/recovering.ts'
+import { requireBudget } from '../../deployments/serving/require-budget.ts'
 import {
   couldBeShared,
   requireCallable,
@@ -14,22 +17,24 @@ const retryAfterSeconds = 5
 type Deps = Pick<Services, 'db' | 'clock'>
 
 /**
- * Returns the viewer's running deployments that can serve `model`, only those in `among`: an id or the
+ * Returns the asker's running deployments that can serve `model`, only those in `among`: an id or the
  * engine's uid selects one, an alias or a model name all that have it. If none is ready, throws `AsleepError`
- * for one that can wake, the error of the newest one's state, or the refusal if the viewer may call none.
+ * for one that can wake, the error of the newest one's state, or the refusal if the asker may call none.
  */
 export async function findTargets(
   deps: Deps,
-  viewer: Viewer,
+  asker: Asker,
   model: string,
   among?: ReadonlySet<string>,
 ): Promise<ServingDeployment[]> {
+  const { viewer } = asker
   const named = await resolveDeployments(deps, viewer, model)
   const found = among === undefined ? named : named.filter(({ deploymentId }) => among.has(deploymentId))
-  const candidates = requireCallable(viewer, found, () => modelNotFound(model))
-  // Each request judges them again: the result is cached, and what the viewer may call can change meanwhile.
-  if (candidates.some(isReady)) return found.filter(isReady)
+  const callable = requireCallable(personsOf(asker), found, () => modelNotFound(model))
   const now = deps.clock()
+  const candidates = requireBudget(asker, callable, now)
+  // Each request judges them again: the result is cached, and what the asker may call can change meanwhile.
+  if (candidates.some(isReady)) return found.filter(isReady)
   const waking = candidates.find((deployment) => mayWake(deployment, now))
   if (waking !== undefined) throw new AsleepError(waking)
   const newest = candidates.find(({ status }) => status === 'running') ?? candidates[0]

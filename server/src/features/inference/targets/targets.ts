@@ -2,7 +2,8 @@ import { createNotifiedCache } from '../../../database/notified-cache.ts'
 import type { NotifiedCache } from '../../../database/notified-cache.ts'
 import type { Notifications } from '../../../database/notifications.ts'
 import type { Services } from '../../../services.ts'
-import type { Viewer } from '../../../base/viewer.ts'
+import { userIdOf } from '../../deployments/serving/asker.ts'
+import type { Asker } from '../../deployments/serving/asker.ts'
 import { deriveCacheSalt, deriveEngineKey } from '../../deployments/serving/engine-spec.ts'
 import type { ModelRuntime } from '../../../ports/model-runtime.ts'
 import type {
@@ -46,7 +47,7 @@ export interface EngineTarget
   lora: string | null
 }
 
-/** The targets of each session, current organization and model name, in memory. */
+/** The targets of each session, current organization, named member and model name, in memory. */
 export type TargetCache = NotifiedCache<readonly EngineTarget[]>
 
 /** Entries live for at most a minute, in case a row changes without a notification. */
@@ -60,14 +61,15 @@ const maxNameLength = 500
 /** Returns the cached targets of `model`; undefined when they are not cached. */
 export function recallTargets(
   targets: TargetCache,
-  viewer: Viewer,
+  asker: Asker,
   model: string,
 ): readonly EngineTarget[] | undefined {
-  return model.length > maxNameLength ? undefined : targets.get(toKey(viewer, model))
+  return model.length > maxNameLength ? undefined : targets.get(toKey(asker, model))
 }
 
-function toKey({ session, organizationId }: Viewer, model: string): string {
-  return `${session.id} ${organizationId} ${model}`
+/** Requests with the same key have the same targets. */
+export function toKey({ viewer, member }: Asker, model: string): string {
+  return `${viewer.session.id} ${viewer.organizationId} ${member === null ? '' : member.userId} ${model}`
 }
 
 export interface TargetDeps extends Pick<Services, 'db' | 'clock' | 'runtime' | 'secretKey'> {
@@ -77,39 +79,40 @@ export interface TargetDeps extends Pick<Services, 'db' | 'clock' | 'runtime' | 
 /** Reads `model`'s targets from the database and caches them. Throws the caller's error without any. */
 export async function loadTargets(
   deps: TargetDeps,
-  viewer: Viewer,
+  asker: Asker,
   model: string,
 ): Promise<readonly EngineTarget[]> {
   const load = async () => {
-    const value = await readTargets(deps, viewer, model)
+    const value = await readTargets(deps, asker, model)
     // What others share can be taken back; what is one's own only changes its place.
-    const survives = value.every(({ ownerId }) => ownerId === viewer.userId)
-    return { value, userId: viewer.userId, survives }
+    const { userId } = asker.viewer
+    const survives = asker.member === null && value.every(({ ownerId }) => ownerId === userId)
+    return { value, userId, survives }
   }
   if (model.length > maxNameLength) return (await load()).value
-  const found = await deps.inference.targets.load(toKey(viewer, model), load)
+  const found = await deps.inference.targets.load(toKey(asker, model), load)
   return found ?? []
 }
 
 /** Reads `model`'s targets, among these deployments or all. Throws as `loadTargets`. */
 export async function readTargets(
   deps: Omit<TargetDeps, 'inference'>,
-  viewer: Viewer,
+  asker: Asker,
   model: string,
   among?: ReadonlySet<string>,
 ): Promise<EngineTarget[]> {
-  return toTargets(deps, viewer, await findTargets(deps, viewer, model, among))
+  return toTargets(deps, asker, await findTargets(deps, asker, model, among))
 }
 
 /** Omits instances whose authorization can't be obtained. Throws if none is left. */
 async function toTargets(
   deps: Pick<TargetDeps, 'runtime' | 'secretKey'>,
-  viewer: Viewer,
+  asker: Asker,
   deployments: readonly ServingDeployment[],
 ): Promise<EngineTarget[]> {
   const results = await Promise.allSettled(
     deployments.flatMap(({ instances, ...deployment }) =>
-      instances.map((instance) => toTarget(deps, viewer, { ...deployment, ...instance })),
+      instances.map((instance) => toTarget(deps, asker, { ...deployment, ...instance })),
     ),
   )
   const targets = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
@@ -120,7 +123,7 @@ async function toTargets(
 
 async function toTarget(
   { runtime, secretKey }: Pick<TargetDeps, 'runtime' | 'secretKey'>,
-  { userId }: Viewer,
+  asker: Asker,
   instance: Omit<ServingDeployment, 'instances' | 'contextTokens'> & ServingInstance,
 ): Promise<EngineTarget> {
   const { engineUrl, deploymentId, instanceId: engineId, modelUid, organizationId, cacheScope } = instance
@@ -142,7 +145,7 @@ async function toTarget(
     chatForm: engine?.chatForm ?? null,
     cacheSalt:
       separation?.by === 'salt' && (cacheScope === 'member' || separation.spansEngines === true)
-        ? deriveCacheSalt(secretKey, cacheScope, { organizationId, userId })
+        ? deriveCacheSalt(secretKey, cacheScope, { organizationId, userId: userIdOf(asker) })
         : null,
     cacheOff: separation?.by === 'off' && cacheScope === 'member' && instance.sharedWith !== null,
     basePath: pathname.replace(/\/+$/, ''),

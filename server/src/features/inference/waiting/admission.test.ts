@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import type { Viewer } from '../../../base/viewer.ts'
 import { createCircuitBreakers } from '../../../gateway/circuit-breakers.ts'
 import { Admission } from './admission.ts'
 import type { AdmissionRequest } from './admission.ts'
@@ -63,7 +62,7 @@ function makeRequest(
 ): AdmissionRequest {
   return {
     userId,
-    viewer: null as unknown as Viewer,
+    asker: null as unknown as AdmissionRequest['asker'],
     model: 'm',
     targets: [target],
     refusedBy: new Set(),

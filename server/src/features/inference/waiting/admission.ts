@@ -1,7 +1,7 @@
 import { RateLimitedError } from '../../../base/errors.ts'
-import type { Viewer } from '../../../base/viewer.ts'
 import type { Config } from '../../../config/config.ts'
 import type { CircuitBreakers } from '../../../gateway/circuit-breakers.ts'
+import type { Asker } from '../../deployments/serving/asker.ts'
 import type { ReportedLoad } from '../../deployments/serving/instance-loads.ts'
 import { Counts } from './counts.ts'
 import type { ReadonlyCounts } from './counts.ts'
@@ -18,7 +18,7 @@ export type AdmissionLimits = Config['inference']['limits']
 const requestsPerSequence = 32
 
 export interface AdmissionRequest extends TargetedRequest, TurnRequest {
-  readonly viewer: Viewer
+  readonly asker: Asker
   /** As the request names it */
   readonly model: string
   /** How many of the engine's sequences it needs, which may be more than there are */

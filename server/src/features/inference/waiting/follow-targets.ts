@@ -1,7 +1,6 @@
-import type { Viewer } from '../../../base/viewer.ts'
 import type { Services } from '../../../services.ts'
 import type { Admission, AdmissionRequest } from './admission.ts'
-import { loadTargets } from '../targets/targets.ts'
+import { loadTargets, toKey } from '../targets/targets.ts'
 import type { TargetDeps } from '../targets/targets.ts'
 
 type Deps = TargetDeps & Pick<Services, 'log' | 'notifications'>
@@ -20,7 +19,7 @@ export function followTargets(
   async function follow(): Promise<void> {
     while (isDue) {
       isDue = false
-      const byModel = Map.groupBy(admission.waiting, toKey)
+      const byModel = Map.groupBy(admission.waiting, ({ asker, model }) => toKey(asker, model))
       for (const requests of byModel.values()) await replaceTargets(deps, requests)
       admission.retry()
     }
@@ -45,15 +44,11 @@ export function followTargets(
   return { close: () => stops.forEach((stop) => stop()) }
 }
 
-function toKey({ viewer, model }: { viewer: Viewer; model: string }): string {
-  return `${viewer.session.id} ${viewer.organizationId} ${model}`
-}
-
 /** Other deployments of the model may lack what requests need, so each request keeps its deployments. */
 async function replaceTargets(deps: Deps, requests: readonly AdmissionRequest[]): Promise<void> {
-  const { viewer, model } = requests[0]!
+  const { asker, model } = requests[0]!
   // Without a target the requests wait on, as they would for a target without room.
-  const found = await loadTargets(deps, viewer, model).catch(() => [])
+  const found = await loadTargets(deps, asker, model).catch(() => [])
   for (const request of requests) {
     const meant = new Set(request.targets.map(({ deploymentId }) => deploymentId))
     const targets = found.filter(({ deploymentId }) => meant.has(deploymentId))

@@ -1,4 +1,6 @@
 import type { Services } from '../../../services.ts'
+import { userIdOf } from '../../deployments/serving/asker.ts'
+import type { Asker } from '../../deployments/serving/asker.ts'
 import type { ServingDeployment } from '../../deployments/serving/serving-deployments.ts'
 import type { Caller, CallerReply } from '../arrival/caller.ts'
 import { requireModelType } from '../arrival/choose-way.ts'
@@ -58,11 +60,11 @@ export class HeldCall implements HeldRequest {
   }
 
   get userId(): number {
-    return this.#caller.request.viewer.userId
+    return userIdOf(this.#caller.asker)
   }
 
-  get sessionId(): number {
-    return this.#caller.request.viewer.session.id
+  get asker(): Asker {
+    return this.#caller.asker
   }
 
   get route(): string {

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { ApplicationError, RateLimitedError, serverStopping } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
+import type { Asker } from '../../deployments/serving/asker.ts'
 import { findLostAccess } from '../../deployments/serving/lost-access.ts'
 import type { ServingDeployment } from '../../deployments/serving/serving-deployments.ts'
 import { findRecoveryError } from '../../deployments/serving/recovering.ts'
@@ -22,7 +23,7 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' |
 /** A request that waits for a sleeping deployment. */
 export interface HeldRequest {
   readonly userId: number
-  readonly sessionId: number
+  readonly asker: Asker
   /** The path of its route */
   readonly route: string
   /** How long it waits, on the clock of `performance.now()` */
@@ -204,15 +205,15 @@ export class Waking {
   /** Lets requests go on in the order of their arrival, except those whose caller lost access. */
   async #admitAll(id: string): Promise<void> {
     const requests = this.#waiting.get(id)?.requests ?? []
-    const sessions = new Map(requests.map(({ userId, sessionId }) => [sessionId, userId]))
-    const accesses = [...sessions].map(([sessionId, userId]) => ({ userId, sessionId, deploymentIds: [id] }))
+    const askers = new Map(requests.map(({ asker }) => [toKey(asker), asker]))
+    const accesses = [...askers.values()].map((asker) => ({ asker, deploymentIds: [id] }))
     const lost = await findLostAccess(this.#deps.db, accesses)
-    const errors = new Map(lost.map(({ access, error }) => [access.sessionId, error]))
+    const errors = new Map(lost.map(({ access, error }) => [toKey(access.asker), error]))
     for (const [index, request] of requests.entries()) {
       if (index === headStart.requests) await delay(headStart.milliseconds)
       if (index % batch === batch - 1) await nextTurn()
       if (!this.remove(id, request)) continue
-      const error = errors.get(request.sessionId)
+      const error = errors.get(toKey(request.asker))
       if (error === undefined) request.proceed()
       else request.fail(error)
     }
@@ -253,6 +254,11 @@ export class Waking {
       if (this.remove(id, request)) request.fail(error)
     }
   }
+}
+
+/** Those with one key have the same access. */
+function toKey({ viewer, member }: Asker): string {
+  return `${viewer.session.id} ${member?.userId}`
 }
 
 /** Budgets say so as OpenAI does. */

@@ -7,6 +7,7 @@ import type { MailServer } from '../../../support/mail.ts'
 import { joinClient, registerProven } from '../../../support/organizations.ts'
 import type { Account } from '../../../support/organizations.ts'
 import { createScriptedRuntime, makeOffer } from '../../../support/scripted-runtime.ts'
+import { createService, openService } from '../../../support/service-members.ts'
 import { settleTrusted } from '../../../support/settle.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
@@ -209,6 +210,75 @@ describe('/v1/billing/budgets', () => {
     // February: two and a half hours are within 80 percent of the limit.
     now = new Date('2026-02-01T02:30:00Z')
     await expectMails(50, 50, 80, 100)
+  })
+
+  test('of a member: counts and stops their requests to deployments of others, through a program too; nobody else’s', async () => {
+    const { id } = await deploy(owner)
+    await owner.patch(`/api/v1/model-deployments/${id}`, { shared_with: 'organization' })
+    const [member, other] = [
+      await joinClient(server, owner, 'viewer'),
+      await joinClient(server, owner, 'viewer'),
+    ]
+    const program = await openService(server.url, await createService(owner, { may_name_members: true }))
+    const userId = await findUserId(member)
+    const { db } = server.application
+    const { organization_id } = await db
+      .selectFrom('deployments')
+      .select('organization_id')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    await db
+      .insertInto('token_usage')
+      .values({
+        deployment_id: id,
+        organization_id,
+        user_id: userId,
+        model_name: 'berth-tiny',
+        hour: now,
+        requests: 1,
+        input_tokens: 0,
+        output_tokens: 0,
+        processing_milliseconds: hour / 2,
+      })
+      .execute()
+    advance(hour)
+    const budget = await addBudget({ scope: 'member', scope_id: userId, monthly_limit: '1.8' })
+    expect(budget).toMatchObject({ spent: '1.8', exhausted: true })
+    expect((await addBudget({ scope: 'member', scope_id: await findUserId(other) })).spent).toBe('0')
+    const ask = async (client: Client, name?: string) => {
+      const headers = name === undefined ? {} : { 'x-berth-member': name }
+      const body = { model: id, messages: [] }
+      const answer = await client.request('POST', '/v1/chat/completions', body, headers)
+      return answer.body.error.code
+    }
+    /** The engine can't be reached: who is not stopped gets this far. */
+    const reached = 'upstream_unavailable'
+    const askAll = () =>
+      Promise.all([
+        ask(member),
+        ask(program, member.email),
+        ask(other),
+        ask(program, other.email),
+        ask(program),
+        ask(program, 'kai@example.org'),
+        ask(owner),
+      ])
+    const stopped = ['insufficient_quota', 'insufficient_quota', ...Array.from({ length: 5 }, () => reached)]
+    await checkBudgets(server.application)
+    await expect.poll(askAll).toEqual(stopped)
+    await owner.patch(`${path}/${budget.id}`, { monthly_limit: '1.9' })
+    await checkBudgets(server.application)
+    await expect.poll(askAll).toEqual(stopped.map(() => reached))
+    await owner.patch(`${path}/${budget.id}`, { monthly_limit: '1.7' })
+    await checkBudgets(server.application)
+    await expect.poll(askAll).toEqual(stopped)
+    await owner.patch(`${path}/${budget.id}`, { at_limit: 'notify' })
+    await expect.poll(askAll).toEqual(stopped.map(() => reached))
+    await owner.patch(`${path}/${budget.id}`, { at_limit: 'sleep' })
+    await checkBudgets(server.application)
+    await expect.poll(askAll).toEqual(stopped)
+    now = new Date('2026-02-01T00:00:01.000Z')
+    expect(await askAll(), 'a period later').toEqual(stopped.map(() => reached))
   })
 
   test('`block`: creating a deployment in the scope is a 409 budget_exhausted that names by how much; a raise opens at once', async () => {

@@ -43,6 +43,8 @@ test('POST service-members: answers the Member with kind, email at an invalid do
       role: 'viewer',
       joined_at: expect.any(String),
       allowed_networks: ['10.0.0.0/8', '127.0.0.1/32', '2001:db8::/32'],
+      may_name_members: false,
+      member_header: null,
       previous_password_ends_at: null,
       password: expect.stringMatching(/^berth_service_[\w-]{43}$/),
     },
@@ -70,6 +72,18 @@ test.each([
   [{ allowed_networks: Array.from({ length: 51 }, (_, index) => `10.0.0.${index}`) }, 'allowed_networks'],
   [{ allowed_networks: ['10.0.0.0/8', 'everywhere'] }, 'allowed_networks.1'],
   [{ allowed_networks: ['10.0.0.0/33'] }, 'allowed_networks.0'],
+  [{ may_name_members: 'yes' }, 'may_name_members'],
+  [{ member_header: 'X-User' }, 'member_header'],
+  ...[
+    'Cookie',
+    'x',
+    'x-ü',
+    'X-Api-Key',
+    'X-Forwarded-User',
+    'X-Berth-Member',
+    `x-${'a'.repeat(99)}`,
+    'x-a\nb',
+  ].map((header) => [{ may_name_members: true, member_header: header }, 'member_header'] as const),
 ])('POST service-members: %j is a 422', async (change, field) => {
   const program = { name: 'Nightly report', role: 'member', allowed_networks: ['10.0.0.0/8'] }
   const answer = await cast.admin.post(path, { ...program, ...change })
@@ -102,6 +116,41 @@ test('POST service-members: an organization has at most 100', async () => {
     status: 409,
     body: { code: 'too_many_service_members' },
   })
+})
+
+test('PATCH service-members: gives and takes the right to name members, each change with its values before', async () => {
+  const { id, email } = await createService(cast.admin)
+  const change = async (body: object) => (await cast.admin.patch(`${path}/${id}`, body)).body
+  const networks = ['127.0.0.0/8']
+  expect(await change({ may_name_members: true, member_header: 'X-OpenWebUI-User-Email' })).toMatchObject({
+    allowed_networks: networks,
+    may_name_members: true,
+    member_header: 'x-openwebui-user-email',
+  })
+  expect(await change({})).toMatchObject({ may_name_members: true })
+  expect(await change({ member_header: null })).toMatchObject({ may_name_members: true, member_header: null })
+  await change({ member_header: 'x-litellm-end-user-id' })
+  expect(await change({ may_name_members: false })).toMatchObject({
+    may_name_members: false,
+    member_header: null,
+  })
+  const refused = await cast.admin.patch(`${path}/${id}`, { member_header: 'x-user' })
+  expect(refused).toMatchObject({ status: 422, body: { errors: [{ field: 'member_header' }] } })
+  expect((await cast.member.patch(`${path}/${id}`, { may_name_members: true })).status).toBe(403)
+  const changes = (await listActions()).filter(({ action }) => action === 'service_member.updated')
+  expect(changes.map(({ details }) => details)).toEqual([
+    {
+      may_name_members: { from: true, to: false },
+      member_header: { from: 'x-litellm-end-user-id', to: null },
+    },
+    { member_header: { from: null, to: 'x-litellm-end-user-id' } },
+    { member_header: { from: 'x-openwebui-user-email', to: null } },
+    {
+      may_name_members: { from: false, to: true },
+      member_header: { from: null, to: 'x-openwebui-user-email' },
+    },
+  ])
+  expect(changes[0].target).toMatchObject({ type: 'member', name: email })
 })
 
 test('rotate: the old password works 24 hours more, and so do the sessions until then', async () => {

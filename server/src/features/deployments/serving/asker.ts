@@ -1,0 +1,20 @@
+import type { Person, Viewer } from '../../../base/viewer.ts'
+
+/** Who asks for a model: the viewer, or somebody for whom a program asks. */
+export interface Asker {
+  viewer: Viewer
+  /** The member whom the program named, with the standing in its organization; null for nobody */
+  member: Person | null
+  /** What the program called somebody who is no member; null for nobody */
+  outsideName: string | null
+}
+
+/** Whose turns, limits and usage a request counts for. */
+export function userIdOf({ viewer, member }: Asker): number {
+  return (member ?? viewer).userId
+}
+
+/** Who must all have access: the program's own rights limit those of whom it names. */
+export function personsOf({ viewer, member }: Asker): Person[] {
+  return member === null ? [viewer] : [viewer, member]
+}
