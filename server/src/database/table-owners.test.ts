@@ -81,8 +81,8 @@ const sharedReads: Readonly<Record<string, { tables: readonly string[]; why: str
   },
   placement: { tables: ['deployments', 'instances'], why: 'how long the last starts of a variant took' },
   sessions: {
-    tables: ['memberships', 'organizations', 'passkeys', 'totp_factors', 'users'],
-    why: 'the viewer: organizations, roles, and where a second factor is missing',
+    tables: ['budgets', 'memberships', 'organizations', 'passkeys', 'totp_factors', 'users'],
+    why: 'the viewer: organizations, roles, and where a second factor is missing or a budget is exhausted',
   },
   'sign-in': { tables: ['users'], why: 'the account of an emailed link' },
   sso: { tables: ['users'], why: 'the account that is linked to an identity' },
