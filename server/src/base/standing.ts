@@ -11,7 +11,7 @@ export interface Standing {
   role: RoleName
   /** True if the session lacks the second factor that the organization requires: only personal routes work */
   requiresSecondFactorSetup: boolean
-  /** Until when a budget keeps the member from calling the deployments of others; null without such a budget */
+  /** Until when an exhausted budget refuses the member's calls of others' deployments; null for none */
   callsBlockedUntil: Date | null
 }
 

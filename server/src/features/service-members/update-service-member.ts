@@ -12,7 +12,7 @@ import type { ServiceMember } from './find-service-member.ts'
 
 type Changes = { [Name in keyof ServiceSettings]?: ServiceSettings[Name] | undefined }
 
-/** Changes the networks of a service member, or its right to name members. Ends its sessions from elsewhere. */
+/** Changes the networks of a service member, or its right to name members. Sessions from elsewhere end. */
 export function updateServiceMember(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,

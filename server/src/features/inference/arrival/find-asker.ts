@@ -41,7 +41,7 @@ interface Name {
   text: string
 }
 
-/** Berth's header goes first. Other programs have ids of their own, so their headers name members by email. */
+/** Berth's header goes first. Other headers name by email only, because their ids are of other programs. */
 function readName({ header }: MemberNaming, headers: IncomingHttpHeaders): Name | null {
   const own = readHeader(headers, 'x-berth-member')
   if (own !== null) {
