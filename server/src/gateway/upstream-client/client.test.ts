@@ -160,6 +160,16 @@ test('a closed port is refused, an upstream that sends nothing times out', async
   expect((await send(origin).response).error?.kind).toBe('timeout')
 })
 
+test('what arrives while the process stands still is in time', async () => {
+  const origin = await listen(
+    respondWith(() => ok('hello')),
+    { ...timeouts, connect: 50 },
+  )
+  const { response } = send(origin)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
+  expect(await response).toMatchObject({ error: null, body: 'hello' })
+})
+
 test('the first-byte timeout applies until the first byte of the body, then the idle timeout applies', async () => {
   const origin = await listen(
     (socket) => {

@@ -68,9 +68,12 @@ export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: Wri
     if (kept.length === 0) idle.delete(origin)
   }
 
+  /** What arrived while the process stood still counts first: it is read before the check. */
   function checkDeadlines(): void {
     now = performance.now()
-    for (const connection of all) connection.checkDeadline(now)
+    setImmediate(() => {
+      for (const connection of all) connection.checkDeadline(now)
+    })
   }
 
   function addressOf(origin: string): UpstreamAddress {
