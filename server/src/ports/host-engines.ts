@@ -21,6 +21,21 @@ export interface HostGpu {
   obstacle: { reason: string; remedy: string } | null
 }
 
+/** What a GPU of the host does now. */
+export interface GpuFigures {
+  /** Short, such as `GPU-5c2d8f1a` */
+  id: string
+  /** Such as `NVIDIA L4` */
+  name: string
+  totalBytes: number
+  /** Used by other programs */
+  othersBytes: number
+  /** How busy it was in the last moments, from 0 to 1; null when unknown */
+  utilization: number | null
+  /** The engines that hold it or a share of it; `usedBytes` is null when unknown */
+  engines: readonly { engineId: string; usedBytes: number | null }[]
+}
+
 /** An engine of the host, whether or not it is used. */
 export interface HostEngine {
   /** Such as `vLLM`; with its version, it names one engine */
@@ -52,6 +67,8 @@ export type EngineChange = { name: string } | { refusal: string }
 /** Engines on the host of a runtime. */
 export interface HostEngines {
   report(): Promise<HostReport>
+  /** The GPUs of this host, as they were half a minute ago at most */
+  measureGpus(): Promise<GpuFigures[]>
   /**
    * Installs `vllm`, `vllm==0.33.0`, `llama.cpp` or `cuda`, and resolves to a name such as `vllm-0.33.0`.
    * Calls `onProgress` with lines of text.

@@ -27,6 +27,8 @@ import { modelFileRoutes } from '../features/own-models/uploads/file-routes.ts'
 import { uploadRoutes } from '../features/own-models/uploads/routes.ts'
 import { ownDataRoutes } from '../features/own-account/data-routes.ts'
 import { operatorRoutes } from '../features/operators/routes.ts'
+import { measureFleet } from '../features/operators/fleet-metrics.ts'
+import { measureGpus } from '../features/operators/gpu-metrics.ts'
 import { measureOperations } from '../features/operators/operations-metrics.ts'
 import { webhookRoutes } from '../features/alerts/routes.ts'
 import { memberRoutes } from '../features/members/routes.ts'
@@ -124,6 +126,8 @@ export async function buildServer(application: Application): Promise<App> {
   ]
   const watchRate = await addHooks(app, config, guards)
   measureOperations(app.metrics, application)
+  measureFleet(app.metrics, application)
+  measureGpus(app.metrics, application)
   openFastPath(app, {
     headers: config.publicUrl.protocol === 'https:' ? { ...everyResponse, ...httpsOnly } : everyResponse,
     guards,

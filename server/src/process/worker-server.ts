@@ -1,4 +1,6 @@
 import { measureWeightCache } from '../features/deployments/serving/weight-cache-metrics.ts'
+import { measureFleet } from '../features/operators/fleet-metrics.ts'
+import { measureGpus } from '../features/operators/gpu-metrics.ts'
 import { measureOperations } from '../features/operators/operations-metrics.ts'
 import type { App } from '../http/app.ts'
 import { healthRoutes } from '../http/health.ts'
@@ -14,6 +16,8 @@ export async function buildWorkerServer(application: Application): Promise<App> 
   watchStorage(app, application.config.dataDirectory)
   await measureRequests(app, { exposed: 'everybody' })
   measureOperations(app.metrics, application)
+  measureFleet(app.metrics, application)
+  measureGpus(app.metrics, application)
   measureWeightCache(app.metrics, application.runtime)
   healthRoutes(app, application)
   return app

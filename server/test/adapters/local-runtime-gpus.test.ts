@@ -21,6 +21,7 @@ import {
 const tinyVariant = makeVariant({ kind: 'file', path: tinyModel })
 const onGpu = { instanceType: 'local-gpu', gpuCount: 1 }
 
+const mebibyte = 2 ** 20
 const works: ProbeResult = { works: true, library: null }
 
 /** Settings of a host whose nvidia-smi reports GPUs with these UUIDs. */
@@ -35,10 +36,11 @@ async function makeGpuHost(uuids: string[]): Promise<{ folder: string; settings:
   return { folder, settings: makeSettings(folder, { environment, probeDevice: async () => works }) }
 }
 
-/** A GPU of `nvidia-smi` with 24 GiB, and what is in use there, in MiB. */
+/** A GPU of `nvidia-smi` with 24 GiB, what is in use there, in MiB, and how busy it is, in percent. */
 interface UsedGpu {
   uuid: string
   used: number
+  busy?: number
   programs?: readonly (readonly [pid: number, name: string, used: number])[]
 }
 
@@ -54,7 +56,9 @@ async function makeUsedHost(gpus: UsedGpu[], changes: Partial<LocalRuntimeSettin
       'memory.used':
         now.length === 0
           ? ['No devices were found']
-          : now.map(({ uuid, used }, index) => `${uuid}, 00000000:0${index}:00.0, ${used}`),
+          : now.map(
+              ({ uuid, used, busy = '[N/A]' }, index) => `${uuid}, 00000000:0${index}:00.0, ${used}, ${busy}`,
+            ),
       compute_cap: now.map(({ uuid }) => `${uuid}, 8.9`),
       'memory.total': now.map(({ uuid }, index) => `${index}, ${uuid}, NVIDIA L4, 24576, 570.86.15`),
     }
@@ -274,12 +278,34 @@ test("the memory of Berth's own engines is not that of others", async () => {
   expect(await runtime.provision(other)).toMatchObject({ outcome: 'provisioned' })
   // 5 GiB of an engine, and 10 of another program
   const foreign = [process.pid, 'python', 10_240] as const
-  await use([{ uuid: 'GPU-a', used: 15_300, programs: [[pid, 'node', 5_000], foreign] }])
+  await use([{ uuid: 'GPU-a', used: 15_300, busy: 75, programs: [[pid, 'node', 5_000], foreign] }])
   const third = makeSpec(tinyVariant, { instanceType: 'local-gpu/4', gpuCount: 1 })
   expect(await runtime.provision(third)).toMatchObject({
     code: 'in_use',
     message: `local-gpu/4 needs a share of a GPU, but memory is in use by others: python (pid ${process.pid}, user ${owner}) uses 10.0 GiB.`,
   })
+  const [figures] = await runtime.hostEngines!.measureGpus()
+  expect(figures).toEqual({
+    id: 'GPU-a',
+    name: 'NVIDIA L4',
+    totalBytes: 24_576 * mebibyte,
+    othersBytes: 10_240 * mebibyte,
+    utilization: 0.75,
+    engines: expect.arrayContaining([
+      { engineId: spec.engineId, usedBytes: 5_000 * mebibyte },
+      { engineId: other.engineId, usedBytes: null },
+    ]),
+  })
+})
+
+test('the memory of an engine on a whole GPU is known where the driver hides its process', async () => {
+  const { settings, use } = await makeUsedHost([{ uuid: 'GPU-a', used: 4 }])
+  const runtime = await openRuntime(settings)
+  const spec = makeSpec(tinyVariant, onGpu)
+  await use([{ uuid: 'GPU-a', used: 9_000 }])
+  await runtime.provision(spec)
+  const engines = [{ engineId: spec.engineId, usedBytes: 9_000 * mebibyte }]
+  expect(await runtime.hostEngines!.measureGpus()).toMatchObject([{ utilization: null, engines }])
 })
 
 test('engines on shares of one GPU, and a whole GPU only if it is empty, also after a restart', async () => {

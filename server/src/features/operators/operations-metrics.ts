@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
-import { settlesWithin } from '../../database/settles-within.ts'
 import { measureClockDifference } from '../../database/database-clock.ts'
 import type { Database } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
+import { addGauge, shareReading } from './gauges.ts'
 
 /** What an operator must know, as the database has it. Times are seconds since 1970. */
 export interface OperationsRow {
@@ -44,10 +44,6 @@ const gauges: Record<Name, { name: string; help: string }> = {
   anomalies_open: { name: 'berth_usage_anomalies_open', help: 'Open anomalies of all organizations' },
 }
 
-const patienceMilliseconds = 2_000
-/** Gauges that are read together share one query. */
-const freshMilliseconds = 5_000
-
 /** Adds gauges of the clock and of the work in the database, which are empty if that doesn't respond. */
 export function measureOperations(register: Registry, { db, clock }: Pick<Services, 'db' | 'clock'>): void {
   const difference = new Gauge({
@@ -59,34 +55,10 @@ export function measureOperations(register: Registry, { db, clock }: Pick<Servic
     },
   })
   register.registerMetric(difference)
-  let reading: Promise<OperationsRow | null> = Promise.resolve(null)
-  let readAt = -Infinity
-  const read = () => {
-    if (performance.now() - readAt > freshMilliseconds) {
-      readAt = performance.now()
-      reading = readInTime(db)
-    }
-    return reading
+  const read = shareReading(() => readOperations(db))
+  for (const [column, { name, help }] of Object.entries(gauges) as [Name, (typeof gauges)[Name]][]) {
+    addGauge(register, read, { name, help, labelNames: [] }, (gauge, row) => gauge.set(row[column] ?? 0))
   }
-  for (const [name, { name: metric, help }] of Object.entries(gauges) as [Name, (typeof gauges)[Name]][]) {
-    const gauge = new Gauge({
-      name: metric,
-      help,
-      registers: [],
-      async collect() {
-        const row = await read()
-        if (row === null) this.reset()
-        else this.set(row[name] ?? 0)
-      },
-    })
-    register.registerMetric(gauge)
-  }
-}
-
-/** Resolves to null if the database is unavailable or doesn't respond: `/metrics` must. */
-async function readInTime(db: Database): Promise<OperationsRow | null> {
-  const reading = readOperations(db).catch(() => null)
-  return (await settlesWithin(reading, patienceMilliseconds)) ? reading : null
 }
 
 /** Reads what an operator must know. */

@@ -43,6 +43,8 @@ function useOthers(bytes: number[]): UseOf {
     const others = bytes[Number(uuid.at(-1))] ?? 0
     return {
       isPresent: others !== Infinity,
+      usedBytes: others,
+      utilization: null,
       othersBytes: others,
       others: others > 0 ? 'python (pid 4242, user kai) uses memory' : '',
       engineBytes: new Map(),

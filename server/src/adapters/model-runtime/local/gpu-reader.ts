@@ -14,6 +14,8 @@ export interface GpuProgram {
 export interface GpuReading {
   /** Bytes in use of each GPU that works, by UUID */
   usedBytes: ReadonlyMap<string, number>
+  /** How busy each GPU was in the last moments, from 0 to 1, by UUID, where the driver tells it */
+  utilization?: ReadonlyMap<string, number> | undefined
   programs: readonly GpuProgram[]
 }
 

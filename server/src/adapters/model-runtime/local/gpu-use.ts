@@ -17,10 +17,14 @@ export interface HeldGpu {
 export interface GpuUse {
   /** False if the GPU has disappeared from this host */
   isPresent: boolean
+  /** Bytes in use altogether; null when unknown */
+  usedBytes: number | null
   /** Bytes that programs other than engines use */
   othersBytes: number
   /** Such as `python (pid 4242, user kai) uses 21.3 GiB`; empty if nothing is in use */
   others: string
+  /** How busy the GPU was in the last moments, from 0 to 1; null when unknown */
+  utilization: number | null
   /** What each engine uses, as far as the driver tells, by id */
   engineBytes: ReadonlyMap<string, number>
 }
@@ -59,7 +63,14 @@ export function findUse(
   return (uuid) => uses.get(uuid) ?? unknownUse
 }
 
-const unknownUse: GpuUse = { isPresent: true, othersBytes: 0, others: '', engineBytes: new Map() }
+const unknownUse: GpuUse = {
+  isPresent: true,
+  usedBytes: null,
+  othersBytes: 0,
+  others: '',
+  utilization: null,
+  engineBytes: new Map(),
+}
 
 function findUseOf(
   { uuid, memoryBytes }: Gpu,
@@ -79,8 +90,10 @@ function findUseOf(
   const unexplained = Math.max(0, unnamed - Math.max(0, promised - sumBytes(own)))
   return {
     isPresent: true,
+    usedBytes: used,
     othersBytes: sumBytes(others) + unexplained,
     others: describeOthers(others, unexplained),
+    utilization: reading.utilization?.get(uuid) ?? null,
     engineBytes: sumByEngine(own),
   }
 }

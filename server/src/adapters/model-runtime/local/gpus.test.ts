@@ -42,9 +42,9 @@ test('the compute capability is unknown when nvidia-smi rejects the field', () =
 })
 
 const mebibyte = 2 ** 20
-const inUse = 'GPU-aaaa-1, 00000000:41:00.0, 21900\nGPU-bbbb-2, 00000000:C1:00.0, 4\n'
+const inUse = 'GPU-aaaa-1, 00000000:41:00.0, 21900, 75\nGPU-bbbb-2, 00000000:C1:00.0, 4, [N/A]\n'
 
-test('nvidia-smi tells the memory in use and the programs that use it', () => {
+test('nvidia-smi tells the memory in use, how busy a GPU is, and the programs that use it', () => {
   const programs =
     'GPU-aaaa-1, 4242, /usr/bin/python3, 21811\nGPU-aaaa-1, 77, /opt/a, b/tool, [N/A]\nNo running processes\n'
   expect(parseUse(inUse, programs).reading).toEqual({
@@ -52,6 +52,7 @@ test('nvidia-smi tells the memory in use and the programs that use it', () => {
       ['GPU-aaaa-1', 21_900 * mebibyte],
       ['GPU-bbbb-2', 4 * mebibyte],
     ]),
+    utilization: new Map([['GPU-aaaa-1', 0.75]]),
     programs: [
       { uuid: 'GPU-aaaa-1', pid: 4242, name: '/usr/bin/python3', bytes: 21_811 * mebibyte },
       { uuid: 'GPU-aaaa-1', pid: 77, name: '/opt/a,b/tool', bytes: null },

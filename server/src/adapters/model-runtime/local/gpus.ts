@@ -53,7 +53,7 @@ export function createNvidiaReading(environment: Environment): ReadGpus {
   let last: { reading: GpuReading; buses: Map<string, string> } | null = null
   return async () => {
     const [cards, programs] = await Promise.all([
-      runQuery('--query-gpu=uuid,pci.bus_id,memory.used', environment),
+      runQuery('--query-gpu=uuid,pci.bus_id,memory.used,utilization.gpu', environment),
       runQuery('--query-compute-apps=gpu_uuid,pid,process_name,used_gpu_memory', environment),
     ])
     if (cards.outcome === 'failed' && cards.how !== 'exit') return null
@@ -69,19 +69,24 @@ export function createNvidiaReading(environment: Environment): ReadGpus {
   }
 }
 
-/** Parses nvidia-smi's UUID, bus, MiB in use; UUID, process id, path of the program, MiB in use. */
+/** Parses nvidia-smi's UUID, bus, MiB in use, percent; UUID, process id, path of the program, MiB in use. */
 export function parseUse(
   cards: string,
   programs: string,
 ): { reading: GpuReading; buses: Map<string, string> } {
-  const rows = splitRows(cards).flatMap(([uuid = '', bus = '', mebibytes = '']) => {
+  const rows = splitRows(cards).flatMap(([uuid = '', bus = '', mebibytes = '', percent = '']) => {
     // Some drivers don't tell how much is in use: `[N/A]`.
     const used = mebibytes.startsWith('[') ? 0 : toBytes(mebibytes)
-    return /^[\w-]+$/.test(uuid) && used !== null ? [{ uuid, bus: toBus(bus), used }] : []
+    return /^[\w-]+$/.test(uuid) && used !== null ? [{ uuid, bus: toBus(bus), used, percent }] : []
   })
   return {
     reading: {
       usedBytes: new Map(rows.map(({ uuid, used }) => [uuid, used])),
+      utilization: new Map(
+        rows.flatMap(({ uuid, percent }) =>
+          /^\d{1,3}$/.test(percent) ? [[uuid, Number(percent) / 100]] : [],
+        ),
+      ),
       programs: splitRows(programs).flatMap(toProgram),
     },
     buses: new Map(rows.map(({ uuid, bus }) => [uuid, bus])),

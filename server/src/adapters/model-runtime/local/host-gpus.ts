@@ -13,7 +13,7 @@ import type { Gpu } from './gpus.ts'
 import { getMemoryShare, getUsableBytes, nameOthers, shortenUuid } from './host.ts'
 
 /** A running engine is checked by readings of this age. */
-const runningAgeMs = 30_000
+export const runningAgeMs = 30_000
 
 /** The GPUs of this host, and what uses them. */
 export interface HostGpus {

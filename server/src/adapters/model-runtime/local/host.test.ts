@@ -74,7 +74,8 @@ function useOthers(gibibytes: Record<string, number | null>) {
     const used = gibibytes[uuid] ?? 0
     const others = used > 0 ? `python (pid 4242, user kai) uses ${used} GiB` : ''
     const isPresent = gibibytes[uuid] !== null
-    return { isPresent, othersBytes: used * GiB, others, engineBytes: new Map() }
+    const bytes = { usedBytes: used * GiB, othersBytes: used * GiB, engineBytes: new Map() }
+    return { ...bytes, isPresent, others, utilization: null }
   }
 }
 

@@ -24,7 +24,7 @@ import { engineFiles } from './engine/engine-record.ts'
 import { hasErrorCode } from './files.ts'
 import { createAmdReading } from './amd-gpus.ts'
 import { createNvidiaReading } from './gpus.ts'
-import { openHostGpus } from './host-gpus.ts'
+import { openHostGpus, runningAgeMs } from './host-gpus.ts'
 import type { HostGpus } from './host-gpus.ts'
 import { engineMemoryShare, getMemoryShare, limitOffer } from './host.ts'
 import type { HostOffer } from './host.ts'
@@ -46,8 +46,6 @@ const engineIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const logCheckMs = 30_000
 /** How soon the server knows what the command `engines install` has installed */
 const installationCheckMs = 5_000
-/** An engine that works is checked by readings of its GPUs of this age. */
-const runningAgeMs = 30_000
 
 /** The parts of the runtime, which its operations share. */
 interface LocalContext {
@@ -107,7 +105,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       host,
       async () => (await folders.list()).map((id) => folders.of(id)),
       context.containment.rights.account,
-      { readUse: () => context.gpus.readUse(), listHeld: () => reservations.listHeldGpus() },
+      { readUse: (maxAgeMs) => context.gpus.readUse(maxAgeMs), listHeld: () => reservations.listHeldGpus() },
     ),
     listOffers: () => listOffers(context),
     describeCommand: async (engine) => describeCommand(context, engine),

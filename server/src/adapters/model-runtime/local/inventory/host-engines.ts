@@ -1,8 +1,16 @@
 import { basename } from 'node:path'
 import type { Account } from '../../../../base/account.ts'
-import type { GpuMemory, HostEngine, HostEngines, HostReport } from '../../../../ports/host-engines.ts'
+import type {
+  GpuFigures,
+  GpuMemory,
+  HostEngine,
+  HostEngines,
+  HostReport,
+} from '../../../../ports/host-engines.ts'
 import type { HeldGpu, UseOf } from '../gpu-use.ts'
 import type { Gpu } from '../gpus.ts'
+import { runningAgeMs } from '../host-gpus.ts'
+import { shortenUuid } from '../host.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import type { Host } from './host-state.ts'
 import { installEngine } from './install-engine.ts'
@@ -25,7 +33,7 @@ export function createHostEngines(
   host: Host,
   listFolders: () => Promise<string[]>,
   account: Account | null,
-  gpus: { readUse(): Promise<UseOf>; listHeld(): Promise<HeldGpu[]> },
+  gpus: { readUse(maxAgeMs?: number): Promise<UseOf>; listHeld(): Promise<HeldGpu[]> },
 ): HostEngines {
   return {
     async report() {
@@ -33,6 +41,12 @@ export function createHostEngines(
       const [useOf, held] = await Promise.all([gpus.readUse(), gpus.listHeld()])
       const installations = await listInstallations(settings.dataDirectory)
       return describeInventory(host.inventory, installations, (gpu) => toMemory(gpu, useOf, held))
+    },
+    async measureGpus() {
+      const { devices } = host.inventory
+      if (devices.length === 0) return []
+      const [useOf, held] = await Promise.all([gpus.readUse(runningAgeMs), gpus.listHeld()])
+      return devices.map(({ gpu }) => toFigures(gpu, useOf, held))
     },
     async install(request, onProgress) {
       const change = await installEngine(settings, host.inventory, request, onProgress, account)
@@ -45,6 +59,18 @@ export function createHostEngines(
       return change
     },
   }
+}
+
+function toFigures({ uuid, name, memoryBytes }: Gpu, useOf: UseOf, held: readonly HeldGpu[]): GpuFigures {
+  const { usedBytes, othersBytes, utilization, engineBytes } = useOf(uuid)
+  const holders = held.filter((each) => each.uuid === uuid)
+  // A driver hides processes from containers. Only one engine can use what is neither free nor of others.
+  const rest = holders.length === 1 && usedBytes !== null ? usedBytes - othersBytes : null
+  const engines = holders.map(({ engineId }) => ({
+    engineId,
+    usedBytes: rest ?? engineBytes.get(engineId) ?? null,
+  }))
+  return { id: shortenUuid(uuid), name, totalBytes: memoryBytes, othersBytes, utilization, engines }
 }
 
 function toMemory({ uuid, memoryBytes }: Gpu, useOf: UseOf, held: readonly HeldGpu[]): GpuMemory {
