@@ -60,7 +60,7 @@ test('the settings that people read about are in .env.example', () => {
 
 test('the files and folders that documents name exist', () => {
   const named = find(documents, /`([^`\s]*(?:\/|\.(?:ts|tsx|md|yaml)))`/g)
-  const paths = named.filter(({ found }) => !/^[/~]|[<*{…]|\.d\.ts$|^my-overlay|^build\/$/.test(found))
+  const paths = named.filter(({ found }) => !/^[/~]|[<*{…]|\.d\.ts$|^my-|^build\/$/.test(found))
   const missing = paths.filter(({ found }) => {
     const path = `/${found}`
     return !files.some((file) => (path.endsWith('/') ? `/${file}`.includes(path) : `/${file}`.endsWith(path)))

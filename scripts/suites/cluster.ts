@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, copyFile, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { findCacheFolder, runCommand } from '../../tools/programs.ts'
+import { findProgram } from '../chart/programs.ts'
 import { installVllm, vllmVersion } from './vllm-environment.ts'
 
 const nodes = 5
@@ -12,6 +13,8 @@ const nodeTests = resolve(import.meta.dirname, '../../server/test/kubernetes/nod
 /** The oldest minor version of Kubernetes whose kubectl reads LeaderWorkerSet's manifests */
 const oldestForLeaderWorkerSet = 27
 const engineImage = 'berth.local/llama-server:sid'
+const serverImage = 'berth.local/server:test'
+const root = resolve(import.meta.dirname, '../..')
 
 const run = promisify(execFile)
 const version = 'v0.8.0'
@@ -70,7 +73,10 @@ export async function openCluster(cleanUps: (() => void | Promise<void>)[]): Pro
   const config = JSON.stringify({ Entrypoint: [entrypoint], Env: ['PATH=/usr/bin:/bin'] })
   await ask('image', 'load', await ask('image', 'make', folder, engineImage, config))
   const archive = process.env['TEST_SERVER_ARCHIVE']
-  if (archive !== undefined) await ask('image', 'load', archive)
+  const isGiven = archive !== undefined || process.env['TEST_SERVER_IMAGE'] !== undefined
+  const serverArchive = isGiven ? archive : await makeServerImage(ask)
+  if (serverArchive !== undefined) await ask('image', 'load', serverArchive)
+  const helm = await findProgram('helm')
   const kubelet = await ask(
     'kubectl',
     'get',
@@ -87,7 +93,43 @@ export async function openCluster(cleanUps: (() => void | Promise<void>)[]): Pro
     TEST_KUBECTL: `${tool} kubectl`,
     TEST_NODE_COMMAND: `${tool} node {node} exec`,
     TEST_ENGINE_IMAGE: engineImage,
+    ...(isGiven ? {} : { TEST_SERVER_IMAGE: serverImage }),
+    ...(helm === null ? {} : { TEST_HELM: helm }),
   }
+}
+
+/** What deploy/Dockerfile copies for the target `server` */
+const sources = `
+  package.json package-lock.json .npmrc catalog server/package.json server/migrations server/src
+  engine/package.json grammar/package.json grammar/src payment-sandbox/package.json payment-sandbox/migrations
+  payment-sandbox/src console/package.json cli/package.json`
+
+/**
+ * Makes an image as the target `server` of deploy/Dockerfile, without the console, from Debian and this
+ * checkout. Returns the path of its archive.
+ */
+async function makeServerImage(ask: (...args: string[]) => Promise<string>): Promise<string> {
+  const folder = findCacheFolder('server-image')
+  await ask('suite', folder, 'bookworm', 'libstdc++6', 'ca-certificates')
+  await copyFile(process.execPath, join(folder, 'usr/local/bin/node'))
+  const target = join(folder, 'berth')
+  await rm(target, { recursive: true, force: true })
+  for (const path of sources.trim().split(/\s+/)) {
+    await cp(join(root, path), join(target, path), { recursive: true })
+  }
+  const packages = ['ci', '--omit=dev', '--workspace=server', '--no-audit', '--no-fund', '--prefix', target]
+  await runCommand('npm', packages)
+  await mkdir(join(folder, 'data'), { recursive: true })
+  const dockerfile = await readFile(join(root, 'deploy/Dockerfile'), 'utf8')
+  const [, environment = ''] = /^FROM node:24-slim AS base\nENV (.+)$/m.exec(dockerfile) ?? []
+  const [, entrypoint = '[]'] = /^USER node$[^]*?^ENTRYPOINT (.+)$/m.exec(dockerfile) ?? []
+  const config = {
+    Entrypoint: JSON.parse(entrypoint) as string[],
+    Env: ['PATH=/usr/local/bin:/usr/bin:/bin', ...environment.split(' ')],
+    WorkingDir: '/berth',
+    User: '1000:1000',
+  }
+  return ask('image', 'make', folder, serverImage, JSON.stringify(config))
 }
 
 /**

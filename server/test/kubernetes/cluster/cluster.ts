@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
@@ -11,7 +11,7 @@ import {
   setHeaderOptions,
 } from '@kubernetes/client-node'
 import type { KubernetesObject } from '@kubernetes/client-node'
-import { parseAllDocuments } from 'yaml'
+import { readManifests } from '../../support/manifests.ts'
 
 /**
  * A temporary namespace in the cluster of `KUBECONFIG`, with the worker's service account from
@@ -114,11 +114,10 @@ export function nodeReady(): Record<string, unknown> {
   }
 }
 
-const rolesFile = new URL('../../../../deploy/kubernetes/rbac.yaml', import.meta.url)
-
 async function applyShippedRoles(objects: KubernetesObjectApi, namespace: string): Promise<void> {
-  for (const document of parseAllDocuments(await readFile(rolesFile, 'utf8'))) {
-    const object = document.toJS() as KubernetesObject & { subjects?: { namespace?: string }[] }
+  const kinds = ['ServiceAccount', 'Role', 'RoleBinding']
+  const shipped = readManifests().filter(({ kind }) => kinds.includes(kind))
+  for (const object of shipped as (KubernetesObject & { subjects?: { namespace?: string }[] })[]) {
     for (const subject of object.subjects ?? []) subject.namespace = namespace
     Object.assign(object.metadata ?? {}, { namespace })
     await objects.create(object)

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -18,24 +18,11 @@ const run = promisify(execFile)
 const [kubectl = 'kubectl', ...kubectlOptions] = (process.env['TEST_KUBECTL'] ?? 'kubectl').split(' ')
 /** The target `server` of deploy/Dockerfile, on all nodes */
 const serverImage = process.env['TEST_SERVER_IMAGE']
-const manifests = resolve(import.meta.dirname, '../../../../deploy/kubernetes')
+const deployFolder = resolve(import.meta.dirname, '../../../../deploy')
+const chart = join(deployFolder, 'helm/berth')
+const namespaceFile = join(deployFolder, 'kubernetes/namespace.yaml')
+const helm = process.env['TEST_HELM']
 const namespace = 'berth'
-
-/** An overlay as deploy/README.md describes it, for a cluster whose nodes have L4 GPUs. */
-const overlay = (publicUrl: string) => `
-apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-namespace: ${namespace}
-resources: [kubernetes]
-images:
-  - { name: ghcr.io/example/berth, newName: ${serverImage?.split(':')[0]}, newTag: "${serverImage?.split(':')[1]}" }
-patches:
-  - target: { kind: ConfigMap, name: berth-settings }
-    patch: |
-      - { op: replace, path: /data/PUBLIC_URL, value: "${publicUrl}" }
-      - { op: add, path: /data/KUBERNETES_INSTANCE_TYPES, value: "l4-x1" }
-      - { op: add, path: /data/KUBERNETES_LLAMACPP_IMAGE, value: "${engineImage}" }
-`
 
 /** A program that sends requests with the token of its pod, and prints the status of each. */
 const sendRequests = `
@@ -58,36 +45,59 @@ for (const kind of ['apps/v1 deployments', 'v1 services', 'networking.k8s.io/v1 
 Promise.all(requests.map((text) => send(...text.split(' ')))).then((all) => console.log(JSON.stringify(Object.fromEntries(all))))
 `
 
-describe.skipIf(nodeCommand === undefined || serverImage === undefined)(
-  'an installation from deploy/kubernetes',
+/** Values as deploy/README.md describes them, for a cluster whose nodes have L4 GPUs. */
+const valuesFor = (publicUrl: string) => ({
+  image: { repository: serverImage?.split(':')[0], tag: serverImage?.split(':')[1] },
+  settings: {
+    PUBLIC_URL: publicUrl,
+    KUBERNETES_INSTANCE_TYPES: 'l4-x1',
+    KUBERNETES_LLAMACPP_IMAGE: engineImage,
+  },
+})
+
+/** What an installation consists of, and what belongs to it */
+const kinds =
+  'deployments,replicasets,pods,jobs,services,endpoints,secrets,configmaps,serviceaccounts,roles,rolebindings,networkpolicies,poddisruptionbudgets,horizontalpodautoscalers,persistentvolumeclaims'
+
+describe.skipIf(nodeCommand === undefined || serverImage === undefined || helm === undefined)(
+  'an installation of deploy/helm/berth',
   () => {
     let testBed: NodeTestBed
     let client: Client
     let url: string
-    let folder: string
+    let before: string
     const cleanUps: (() => Promise<unknown>)[] = []
     const control = (...args: string[]) => run(kubectl, [...kubectlOptions, ...args])
+    const runHelm = (...args: string[]) =>
+      run(helm ?? '', [...args, '--namespace', namespace, '--timeout', '5m'])
+    const listObjects = async () => (await control('-n', namespace, 'get', kinds, '-o', 'name')).stdout
 
     beforeAll(async () => {
       testBed = await openNodeTestBed()
       cleanUps.push(() => testBed.close())
       for (const node of testBed.nodes)
         await control('label', 'node', node, '--overwrite', 'nvidia.com/gpu.product=NVIDIA-L4')
-      folder = await mkdtemp(join(tmpdir(), 'berth-installation-'))
+      const folder = await mkdtemp(join(tmpdir(), 'berth-installation-'))
       cleanUps.push(() => rm(folder, { recursive: true, force: true }))
       const proxy = await startServiceProxy({ ...testBed.cluster, namespace })
       cleanUps.push(() => proxy.close())
       url = proxy.serviceUrl.replace('{service}', 'berth')
-      await cp(manifests, join(folder, 'kubernetes'), { recursive: true })
-      await writeFile(join(folder, 'kustomization.yaml'), overlay(new URL(url).origin))
+      const values = join(folder, 'values.json')
+      await writeFile(values, JSON.stringify(valuesFor(new URL(url).origin)))
       const databaseUrl = await shareDatabase()
       await control('delete', 'namespace', namespace, '--ignore-not-found')
-      await control('apply', '-f', join(manifests, 'namespace.yaml'))
+      await control('apply', '-f', namespaceFile)
       cleanUps.push(() => control('delete', 'namespace', namespace))
       const secrets = [`DATABASE_URL=${databaseUrl}`, `SECRET_KEY=${'a1'.repeat(32)}`]
       const literals = secrets.map((text) => `--from-literal=${text}`)
       await control('-n', namespace, 'create', 'secret', 'generic', 'berth', ...literals)
-      await control('apply', '-k', folder)
+      // The namespace's own objects come a moment later.
+      await vi.waitFor(
+        async () => expect(await listObjects()).toContain('serviceaccount/default'),
+        waitOptions,
+      )
+      before = await listObjects()
+      await runHelm('install', 'berth', chart, '--values', values)
       for (const name of ['berth-api', 'berth-worker']) await waitForRollout(name)
       client = await registerClient(url)
     })
@@ -163,7 +173,7 @@ describe.skipIf(nodeCommand === undefined || serverImage === undefined)(
       })
     })
 
-    test('an engine pod serves a streamed chat through the Service, and a rolling update drops no request', async () => {
+    test('an engine pod serves a streamed chat through the Service, and an upgrade under load drops no request', async () => {
       const created = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
       expect(created.status).toBe(201)
       const { inference_model_uid: model } = await waitForStatus(
@@ -200,15 +210,21 @@ describe.skipIf(nodeCommand === undefined || serverImage === undefined)(
           else failures.push(text.slice(0, 300))
         }
       })
-      await control('-n', namespace, 'rollout', 'restart', 'deployment/berth-api', 'deployment/berth-worker')
+      // New settings restart all pods, after the migration.
+      await runHelm('upgrade', 'berth', chart, '--reuse-values', '--set', 'settings.LOG_LEVEL=debug')
       for (const name of ['berth-api', 'berth-worker']) await waitForRollout(name)
       updated.abort()
       await Promise.all(callers)
-      console.log(`${answered} chats during the rolling update`)
+      console.log(`${answered} chats during the upgrade`)
       expect(failures).toEqual([])
       expect(answered).toBeGreaterThan(20)
-      expect((await client.delete(`/api/v1/model-deployments/${created.body.id}`)).status).toBe(200)
-      await waitForStatus(client, created.body.id, 'terminated', waitOptions.timeout)
+      await waitForStatus(client, created.body.id, 'running')
+    })
+
+    test('after an uninstallation nothing is left, engines included', async () => {
+      expect(await listObjects()).toMatch(/deployment\.apps\/dep-/)
+      await runHelm('uninstall', 'berth')
+      await vi.waitFor(async () => expect(await listObjects()).toBe(before), waitOptions)
     })
   },
 )

@@ -1,7 +1,4 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parse } from 'yaml'
 import { getObject } from '../../../../../payment-sandbox/src/objects.ts'
 import { syncAccount } from '../../../../src/features/billing/processor/sync-account.ts'
 import {
@@ -12,6 +9,7 @@ import { activate, cardNumbers, saveCard } from '../../../support/billing.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { startKubernetesApi } from '../../../kubernetes/api-double.ts'
+import { readManifests } from '../../../support/manifests.ts'
 import { callSandbox, listSandboxObjects, openSandboxTables } from '../../../support/sandbox.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
@@ -165,8 +163,7 @@ async function expireCard(cardId: string): Promise<void> {
 
 test('with the bundled Kubernetes settings, billing can be activated and new deployments have a price', async () => {
   const api = await startKubernetesApi()
-  const path = resolve(import.meta.dirname, '../../../../../deploy/kubernetes/settings.yaml')
-  const { DATA_DIR: _, ...shipped } = parse(await readFile(path, 'utf8')).data
+  const { DATA_DIR: _, ...shipped } = readManifests().find(({ kind }) => kind === 'ConfigMap').data
   const settings = { ...shipped, PORT: '0', KUBECONFIG: api.kubeconfig, BILLING_TRIAL_MAX_ACTIVE: '1000' }
   const cluster = await startTestServer({ worker: false, settings })
   try {
