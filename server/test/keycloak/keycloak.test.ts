@@ -24,13 +24,16 @@ beforeAll(async () => {
       OIDC_CLIENT_ID: realm.client.id,
       OIDC_CLIENT_SECRET: realm.client.secret,
       SSO_ONLY: 'true',
+      ORGANIZATION_DOMAINS: 'corp.example:Research:viewer',
+      OIDC_GROUPS_CLAIM: 'groups',
+      OIDC_ROLE_GROUPS: 'admin:berth-admins,member:berth-users',
     },
   })
   await realm.registerClient(site, server.url)
 })
 afterAll(() => server?.close())
 
-const newEmail = () => `${randomBytes(6).toString('hex')}@example.com`
+const newEmail = (domain = 'example.com') => `${randomBytes(6).toString('hex')}@${domain}`
 
 async function signIn(email: string) {
   const browser = openBrowser(server.url, site)
@@ -95,4 +98,42 @@ test('a sign-out at Keycloak ends the sessions in Berth through the back channel
   await expect.poll(async () => (await sessions[0]!.session()).status).toBe(401)
   await expect.poll(async () => (await sessions[1]!.session()).status).toBe(401)
   expect((await sessions[2]!.session()).status).toBe(200)
+})
+
+test('the role in the organization of a domain follows Keycloak’s groups at each sign-in', async () => {
+  const owner = newEmail('corp.example')
+  await realm.addUser(owner)
+  expect((await signIn(owner)).user).toMatchObject({
+    organization: 'Research',
+    role: { name: 'super_admin' },
+  })
+  const email = newEmail('corp.example')
+  const id = await realm.addUser(email)
+  for (const [group, role] of [
+    ['berth-users', 'member'],
+    ['berth-admins', 'admin'],
+    ['kitchen', 'viewer'],
+  ] as const) {
+    await realm.setGroup(id, group)
+    expect((await signIn(email)).user, group).toMatchObject({
+      organization: 'Research',
+      role: { name: role },
+    })
+  }
+})
+
+test('signing out ends the session at Keycloak, and returns to Berth', async () => {
+  const email = newEmail()
+  await realm.addUser(email)
+  const { browser } = await signIn(email)
+  const asks = async () => {
+    const { location } = await browser.open('/v1/sso/login/oidc')
+    return /<form/.test(String((await browser.open(location)).body))
+  }
+  expect(await asks(), 'before').toBe(false)
+  const { body } = await browser.post('/v1/user/logout', {})
+  const left = await browser.open((body as { logout_url: string }).logout_url)
+  expect(left.location).toBe(`${site}/v1/sso/callback/oidc`)
+  expect((await browser.open(left.location)).location).toBe('/sign-in')
+  expect(await asks(), 'after').toBe(true)
 })

@@ -12,6 +12,8 @@ export interface Realm {
   /** Adds a person with a verified email and returns their id. */
   addUser(email: string): Promise<string>
   changeUser(id: string, changes: object): Promise<void>
+  /** Makes a person a member of this group only, which is created if it is missing. */
+  setGroup(id: string, group: string): Promise<void>
   /** Ends the person's sessions at Keycloak. */
   logOut(id: string): Promise<void>
   /** Signs in with the form of Keycloak and returns the response of Berth's callback. */
@@ -33,6 +35,9 @@ export async function createRealm(address: string): Promise<Realm> {
     return response
   }
 
+  const readNamed = async (path: string) =>
+    (await (await call('GET', path)).json()) as { id: string; name: string }[]
+
   await call('POST', '', { realm: name, enabled: true })
   return {
     issuer: `${address}/realms/${name}`,
@@ -46,7 +51,16 @@ export async function createRealm(address: string): Promise<Realm> {
         attributes: {
           'backchannel.logout.url': `${serverUrl}/v1/sso/backchannel-logout/oidc`,
           'backchannel.logout.session.required': 'true',
+          'post.logout.redirect.uris': `${site}/v1/sso/callback/oidc`,
         },
+        protocolMappers: [
+          {
+            name: 'groups',
+            protocol: 'openid-connect',
+            protocolMapper: 'oidc-group-membership-mapper',
+            config: { 'claim.name': 'groups', 'full.path': 'false', 'id.token.claim': 'true' },
+          },
+        ],
       })
     },
     async addUser(email) {
@@ -57,6 +71,16 @@ export async function createRealm(address: string): Promise<Realm> {
       return response.headers.get('location')!.split('/').at(-1)!
     },
     changeUser: async (id, changes) => void (await call('PUT', `/${name}/users/${id}`, changes)),
+    async setGroup(id, group) {
+      await call('POST', `/${name}/groups`, { name: group }).catch((error: unknown) => {
+        if (!String(error).includes('409')) throw error
+      })
+      const groups = await readNamed(`/${name}/groups`)
+      for (const { id: other } of await readNamed(`/${name}/users/${id}/groups`)) {
+        await call('DELETE', `/${name}/users/${id}/groups/${other}`)
+      }
+      await call('PUT', `/${name}/users/${id}/groups/${groups.find((each) => each.name === group)!.id}`)
+    },
     logOut: async (id) => void (await call('POST', `/${name}/users/${id}/logout`)),
     async signIn(browser, email) {
       const { location } = await browser.open('/v1/sso/login/oidc')
