@@ -18,6 +18,8 @@ const everything = `
   .split(/\s+/)
   .flatMap((value) => ['--set', value])
 
+// First, because it needs no other program
+await keep(schemaFile, updateSchema(await readFile(schemaFile, 'utf8')))
 const [helm, kubeconform, schemas] = await Promise.all([
   findProgram('helm'),
   findProgram('kubeconform'),
@@ -26,13 +28,25 @@ const [helm, kubeconform, schemas] = await Promise.all([
 if (helm === null || kubeconform === null)
   throw new Error('Helm and kubeconform are built with Go. Install it.')
 
-await keep(schemaFile, updateSchema(await readFile(schemaFile, 'utf8')))
 const rendered = await render('--no-hooks')
 await keep(renderedFile, `${describeRendering()}\n${rendered.trim()}\n`)
 for (const values of [[], everything]) {
   const { stdout } = await run(helm, ['lint', '--strict', chartFolder, ...values])
   if (values.length > 0) console.log(stdout.trim())
   await validate(await render(...values))
+}
+
+// What the schema must refuse: a secret, an unknown setting, a number that may be rounded, an unknown value
+for (const value of ['SECRET_KEY=x', 'PUBLIK_URL=x', 'DATABASE_POOL_SIZE=5'].map(
+  (each) => `settings.${each}`,
+)) {
+  await refuse(value)
+}
+await refuse('worker.replica=3')
+
+async function refuse(value: string): Promise<void> {
+  const outcome = await render('--set', value).catch((error: Error) => error.message)
+  if (!outcome.includes("values don't meet the specifications")) throw new Error(`The chart takes ${value}.`)
 }
 
 async function render(...options: string[]): Promise<string> {

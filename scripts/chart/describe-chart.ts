@@ -21,9 +21,10 @@ export function listChartSettings(): string[] {
   return settingNames.filter((name) => !fixed.test(name) && !secret.test(name))
 }
 
-/** The schema of the values, with the names of these settings. */
+/** The schema of the values, formatted, with the names of these settings. */
 export function updateSchema(schema: string): string {
-  return schema.replace(/(?<="propertyNames": \{\s*"enum": )\[[^\]]*\]/, JSON.stringify(listChartSettings()))
+  const names = listChartSettings().map((name) => `          "${name}"`)
+  return schema.replace(/(?<="propertyNames": \{\s*"enum": )\[[^\]]*\]/, `[\n${names.join(',\n')}\n        ]`)
 }
 
 /** The first line of the rendered file, which tells the version of the chart. */
