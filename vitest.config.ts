@@ -112,8 +112,12 @@ export default defineConfig({
       {
         test: {
           name: 'slow',
-          include: [slow, 'server/test/metering/ledger-property.test.ts'],
-          env: { LEDGER_RUNS: '10000' },
+          include: [
+            slow,
+            'server/test/jobs/idempotency-histories.test.ts',
+            'server/test/metering/ledger-property.test.ts',
+          ],
+          env: { IDEMPOTENCY_HISTORIES: '1000', LEDGER_RUNS: '10000' },
           globalSetup: withCommandLine,
           expect: { poll: { timeout: 60_000 } },
           testTimeout: 300_000,

@@ -1,3 +1,7 @@
+import { readdir } from 'node:fs/promises'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { registerClient } from '../../server/test/support/client.ts'
 import type { Client } from '../../server/test/support/client.ts'
@@ -322,4 +326,53 @@ test('engine shows the engine; options that it does not take, or that are none, 
   expect((await shell.json(['engine', id, 'none'])).engine_options).toEqual({})
   expect((await shell.berth(['rm', id])).code).toBe(0)
   await waitForStatus(client, id, 'terminated')
+})
+
+/** An address that leads to the server, and that keeps the answers to creations of deployments. */
+async function startSilentProxy() {
+  const sent: string[] = []
+  const { port } = new URL(served.server.url)
+  const proxy = createServer((incoming, outgoing) => {
+    const { method, url: path = '', headers } = incoming
+    const forwarded = request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+      const isCreation = method === 'POST' && path === '/api/v1/model-deployments'
+      if (isCreation) sent.push(String(headers['idempotency-key']))
+      // The first answer never arrives.
+      if (isCreation && sent.length === 1) return answer.resume()
+      outgoing.writeHead(answer.statusCode!, answer.headers)
+      answer.pipe(outgoing)
+    })
+    incoming.pipe(forwarded)
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+  return { sent, url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` }
+}
+
+test('deploy that is killed before its answer, and repeated, creates one deployment', async () => {
+  const proxy = await startSilentProxy()
+  const person = await registerClient(served.server.url)
+  const own = await openShell({ BERTH_URL: proxy.url }, person)
+  onTestFinished(() => own.close())
+  const countDeployments = async () => (await person.get('/api/v1/model-deployments')).body.items.length
+  const killed = own.start(['deploy', 'berth-tiny'])
+  await vi.waitUntil(() => proxy.sent.length === 1, 30_000)
+  // A command beside it means another deployment.
+  await own.json(['deploy', 'berth-tiny'])
+  killed.child.kill('SIGKILL')
+  await killed.result
+  expect(await countDeployments()).toBe(2)
+  const repeated = await own.json(['deploy', 'berth-tiny'])
+  expect(await countDeployments()).toBe(2)
+  const [first, beside, second] = proxy.sent
+  expect(second).toBe(first)
+  expect(beside).not.toBe(first)
+  // An answered command is done: the next one creates another deployment.
+  const next = await own.json(['deploy', 'berth-tiny'])
+  expect(next.id).not.toBe(repeated.id)
+  expect(await countDeployments()).toBe(3)
+  expect(await readdir(join(own.configDirectory, 'unanswered'))).toEqual([])
 })

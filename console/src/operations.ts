@@ -11,6 +11,15 @@ type Operations<M extends Method> = {
 /** The paths of the API that have this method, as in `/v1/invitations/{invitation_id}`. */
 export type PathOf<M extends Method> = keyof Operations<M> & string
 
+/** The paths whose POST creates something and takes an idempotency key. */
+export type CreatingPath = {
+  [Path in PathOf<'POST'>]: Operations<'POST'>[Path] extends {
+    parameters: { header?: { 'Idempotency-Key'?: string } }
+  }
+    ? Path
+    : never
+}[PathOf<'POST'>]
+
 /** The client leaves out undefined members. */
 type WithUndefined<Members> = {
   [Name in keyof Members]: Members[Name] | (object extends Pick<Members, Name> ? undefined : never)

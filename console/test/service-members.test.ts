@@ -90,3 +90,28 @@ test('others see a badge, and the console is closed to a service member', async 
   await press(program, 'Sign out')
   await see(program.getByRole('button', { name: 'Sign in' }))
 })
+
+test('a click whose answer is lost and the next one add one service member', async () => {
+  const { page, allowPageErrors } = await site.visit()
+  allowPageErrors(/ERR_/)
+  await registerByApi(page, createPerson())
+  await page.goto('/organization')
+  await press(page, 'Add a service member')
+  await dialog(page).getByLabel('Name').fill('Nightly report')
+  await dialog(page).getByLabel('Networks').fill('127.0.0.0/8')
+  const route = '**/v1/organization/service-members'
+  const statuses: number[] = []
+  await page.route(route, async (each) => {
+    if (each.request().method() !== 'POST' || statuses.length > 0) return each.continue()
+    statuses.push((await each.fetch()).status())
+    await each.abort('connectionreset')
+  })
+  const add = dialog(page).getByRole('button', { name: 'Add a service member' })
+  await add.click()
+  await see(dialog(page).getByText(/^The server is not responding/))
+  expect(statuses).toEqual([200])
+  await add.click()
+  const { email } = await takeCredentials(page)
+  const members = await (await page.request.get('/v1/organization/service-members')).json()
+  expect(members.map((member: { email: string }) => member.email)).toEqual([email])
+})

@@ -51,6 +51,7 @@ const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
 /** What each feature imports besides the layers below all features: only features above it in this list. */
 const features: Readonly<Record<string, readonly string[]>> = {
   audit: [],
+  idempotency: [],
   mail: ['audit'],
   catalog: [],
   organizations: ['audit'],
@@ -112,6 +113,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
   ],
   'own-account': [
     'audit',
+    'idempotency',
     'organizations',
     'accounts',
     'sessions',

@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Problem } from '../../../console/src/contract.ts'
 import type {
+  CreatingPath,
   ResponseBody,
   Input,
   Method,
@@ -9,6 +12,7 @@ import type {
 } from '../../../console/src/operations.ts'
 import { CommandError, exitCodes, messageOf } from '../base/errors.ts'
 import { version } from '../../package.json'
+import type { KeptKey } from './idempotency-keys.ts'
 
 /** An error response of the API, with a message for people. */
 export class ApiError extends CommandError {
@@ -37,7 +41,18 @@ export interface Credentials {
   /** The value of the `Cookie` header; null before the sign-in */
   cookie: string | null
   onRenewal?: (cookie: string) => void
+  /** Keeps the key of a request until it has an answer */
+  keepKey?: (request: string) => Promise<KeptKey>
 }
+
+/** Things that a repeated command must not create twice. */
+const creatingPaths: readonly string[] = [
+  '/api/v1/deployable-models',
+  '/api/v1/model-deployments',
+  '/v1/billing/budgets',
+  '/v1/organization/invitations',
+  '/v1/organization/service-members',
+] satisfies CreatingPath[]
 
 interface RequestOptions {
   signal?: AbortSignal | undefined
@@ -84,13 +99,39 @@ export class Client {
   }
 
   async #send(method: Method, path: string, input: AnyInput = {}, accept?: string): Promise<Response> {
-    const response = await this.#request(method, writeUrl(path, input), input, accept)
+    const isCreating = method === 'POST' && creatingPaths.includes(path)
+    const response = await (isCreating
+      ? this.#create(path, input)
+      : this.#request(method, writeUrl(path, input), input, { accept }))
     this.#keepCookie(response)
     if (response.ok) return response
     throw await toApiError(response, this.url)
   }
 
-  async #request(method: Method, path: string, { body, signal }: AnyInput, accept?: string) {
+  /** Sends a request with an idempotency key, and again while an earlier attempt of it runs. */
+  async #create(path: string, input: AnyInput): Promise<Response> {
+    const { keepKey } = this.#credentials
+    const kept = await keepKey?.(JSON.stringify([this.url, path, input.body]))
+    const headers = { 'idempotency-key': kept?.key ?? randomUUID() }
+    for (;;) {
+      const response = await this.#request('POST', path, input, headers)
+      const seconds = Number(response.headers.get('retry-after'))
+      if (response.status === 409 && seconds > 0) {
+        await delay(seconds * 1000, undefined, { signal: input.signal })
+        continue
+      }
+      // A proxy may have lost the answer.
+      if (response.status < 500) await kept?.forget()
+      return response
+    }
+  }
+
+  async #request(
+    method: Method,
+    path: string,
+    { body, signal }: AnyInput,
+    { accept, ...headers }: { accept?: string | undefined; 'idempotency-key'?: string },
+  ) {
     const { cookie } = this.#credentials
     try {
       return await fetch(this.url + path, {
@@ -102,6 +143,7 @@ export class Client {
           'user-agent': `berth-cli/${version} (${process.platform})`,
           ...(cookie !== null && { cookie }),
           ...(accept !== undefined && { accept }),
+          ...headers,
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -1,5 +1,6 @@
 import { notSignedIn, usageError } from '../base/errors.ts'
 import { Client } from './client.ts'
+import { keepKey } from './idempotency-keys.ts'
 import { parseServerUrl } from './server-url.ts'
 import { readSessions, storeSession } from './session-store.ts'
 
@@ -21,10 +22,12 @@ export function findOwnServer(env: NodeJS.ProcessEnv): string {
 export async function connectClient(env: NodeJS.ProcessEnv): Promise<Client> {
   const url = await findServer(env)
   const own = env['BERTH_SESSION']
-  if (own) return new Client(url, { cookie: parseCookie(own) })
+  const keeps = { keepKey: (request: string) => keepKey(env, request) }
+  if (own) return new Client(url, { cookie: parseCookie(own), ...keeps })
   const session = (await readSessions(env)).servers[url]
   if (session === undefined) throw notSignedIn(`You are not signed in to ${url}. Run \`berth login ${url}\`.`)
   return new Client(url, {
+    ...keeps,
     cookie: session.cookie,
     // Without the new cookie, the session still lasts as long as it did.
     onRenewal: (cookie) => void storeSession(env, url, { ...session, cookie }).catch(() => {}),

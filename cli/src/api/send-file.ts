@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { DetailedError, Upload } from 'tus-js-client'
 import type { CommandError } from '../base/errors.ts'
@@ -43,7 +44,7 @@ function send(
     const upload = new Upload(stream as Buffer, {
       endpoint: url + path,
       uploadUrl: started === null ? null : `${url}${path}/${started}`,
-      headers: { cookie: cookie ?? '' },
+      headers: { cookie: cookie ?? '', 'idempotency-key': randomUUID() },
       metadata: { filename: file.name, sha256: file.sha256 },
       uploadSize: file.bytes,
       chunkSize: chunkBytes,

@@ -8,11 +8,13 @@ export type KeyPurpose =
   | 'fingerprint'
   | 'hub tokens'
   | 'id tokens'
+  | 'idempotency'
   | 'installation'
   | 'invitation'
   | 'model-file'
   | 'password_reset'
   | 'prefix-routing'
+  | 'repeated responses'
   | 'second-factor secrets'
   | 'webhook'
 

@@ -48,6 +48,14 @@ export const errorCodes = {
   unknown_host: { kind: 'misdirected', meaning: 'The server does not serve the host of the request.' },
   csrf_rejected: { kind: 'forbidden', meaning: 'The request came from another site.' },
   rate_limited: { kind: 'rate_limited', meaning: 'There were too many requests.' },
+  idempotency_key_reused: {
+    kind: 'invalid',
+    meaning: 'Another request of yours had this `Idempotency-Key`.',
+  },
+  request_in_progress: {
+    kind: 'conflict',
+    meaning: 'The request with this `Idempotency-Key` still runs.',
+  },
 
   // The server
   server_busy: { kind: 'unavailable', meaning: 'Too many callers wait for the server.' },

@@ -6,6 +6,7 @@ const exposedHeaders = [
   'Allow',
   'Content-Disposition',
   'ETag',
+  'Idempotency-Replayed',
   'Location',
   'Retry-After',
   'Tus-Resumable',

@@ -20,6 +20,7 @@ import { deploymentRoutes } from '../features/deployments/routes.ts'
 import { inferenceRoutes } from '../features/inference/routes.ts'
 import { sendUnknownInferenceRoute } from '../features/inference/unknown-routes.ts'
 import { ownInvitationRoutes, publicInvitationRoutes } from '../features/invitations/answer-routes.ts'
+import { repeatCreations } from '../features/idempotency/creating-routes.ts'
 import { invitationRoutes } from '../features/invitations/routes.ts'
 import { installationRoutes } from '../features/installation/routes.ts'
 import { ownModelRoutes } from '../features/own-models/routes.ts'
@@ -262,6 +263,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
     }),
   )
   signedIn.addHook('onSend', sendEntityTag)
+  repeatCreations(signedIn, application)
   await signedIn.register(async (account: App) => {
     limitBodies(account, accountBodyLimit)
     organizationRoutes(account, application)

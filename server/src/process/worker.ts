@@ -16,6 +16,7 @@ import { reportEngine } from '../features/deployments/serving/report-engine.ts'
 import { runScaler } from '../features/deployments/scaling/run-scaler.ts'
 import { sleepOverBudget } from '../features/deployments/changes/sleep-over-budget.ts'
 import { sweepOrphans } from '../features/deployments/fleet/sweep-orphans.ts'
+import { idempotencyJobs } from '../features/idempotency/jobs.ts'
 import { isCopy } from '../features/installation/identity.ts'
 import { composeInvitationMail } from '../features/invitations/compose-invitation-mail.ts'
 import { alertJobs } from '../features/alerts/jobs.ts'
@@ -68,6 +69,7 @@ export function listJobs(application: Application): Job[] {
     ...billingJobs(application),
     ...budgetJobs(application, (budget) => sleepOverBudget(application, budget)),
     ...ownModelJobs(application),
+    ...idempotencyJobs(application),
     ...deploymentJobs(application),
     ...operatorJobs(application),
     ...statisticsJobs(application),

@@ -16,7 +16,7 @@ export interface StepOrganization {
  */
 export interface KilledStep {
   /** The file next to this one whose `steps` has the step */
-  file: 'billing-steps.ts' | 'budget-steps.ts'
+  file: 'billing-steps.ts' | 'budget-steps.ts' | 'repeat-steps.ts'
   step: string
   organization: StepOrganization
   /** The process's clock: it stands still, or is ahead by milliseconds */

@@ -1,4 +1,5 @@
 import type { App } from '../../http/app.ts'
+import { joinResponse } from '../../http/creation.ts'
 import { toListOrder } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
 import { readDeploymentUsage } from '../metering/deployment-usage.ts'
@@ -79,7 +80,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
   app.post(
     prefix,
     {
-      config: { permission: 'createDeployments', requiresVerifiedEmail: true },
+      config: { permission: 'createDeployments', requiresVerifiedEmail: true, creates: 'atomically' },
       schema: {
         operationId: 'createDeployment',
         summary: 'Deploy a model from the catalog',
@@ -90,12 +91,17 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         errors: [...deploymentErrors, 'alias_taken', 'runtime_unavailable'],
       },
     },
-    async ({ body, viewer }, reply) => {
-      const deployment = await requestDeployment(deps, viewer, toVariantChoice(body), toRequirements(body), {
-        alias: body.alias,
-        engineOptions: body.engine_options,
-      })
-      return reply.code(201).send(await presentDeployment(deps, deployment))
+    async (request, reply) => {
+      const { body, viewer } = request
+      const joined = joinResponse(deps, request)
+      const deployment = await requestDeployment(
+        joined,
+        viewer,
+        toVariantChoice(body),
+        toRequirements(body),
+        { alias: body.alias, engineOptions: body.engine_options },
+      )
+      return reply.code(201).send(await presentDeployment(joined, deployment))
     },
   )
 

@@ -23,7 +23,11 @@ export function invitationRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/invitations',
     {
-      config: { permission: 'manageInvitations', requiresVerifiedEmail: true },
+      config: {
+        permission: 'manageInvitations',
+        requiresVerifiedEmail: true,
+        creates: 'by unique name',
+      },
       schema: {
         operationId: 'inviteToOrganization',
         summary: 'Invite a person to your current organization',

@@ -6,6 +6,7 @@ import { lockAccount } from '../accounts/lock-account.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { closeAccount } from '../billing/processor/close-account.ts'
 import { terminateDeployments } from '../deployments/changes/member-deployments.ts'
+import { forgetKeys } from '../idempotency/keys.ts'
 import { cancelInvitationsOf } from '../invitations/cancel-invitations-of.ts'
 import { cancelOpenInvitations } from '../invitations/cancel-open-invitations.ts'
 import { eraseRequests } from '../metering/request-log.ts'
@@ -51,6 +52,7 @@ export async function deleteAccount(
     await deleteSecondFactors(transaction, userId)
     await deleteSessions(transaction, userId)
     await deleteLinks(transaction, userId)
+    await forgetKeys(transaction, userId)
     await eraseAccount(transaction, userId, at)
     await eraseRequests(transaction, { userId })
     await recordAction(transaction, viewer, 'user.deleted', {

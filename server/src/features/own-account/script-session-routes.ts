@@ -1,4 +1,5 @@
 import type { App } from '../../http/app.ts'
+import { joinResponse } from '../../http/creation.ts'
 import type { Services } from '../../services.ts'
 import { maxScriptSessions } from '../sessions/start-script-session.ts'
 import { reauthenticationErrors } from '../second-factors/errors.ts'
@@ -14,7 +15,7 @@ export function scriptSessionRoutes(
   app.post(
     '/v1/auth/sessions',
     {
-      config: { permission: null, admitsServices: false },
+      config: { permission: null, admitsServices: false, creates: 'atomically' },
       schema: {
         operationId: 'createScriptSession',
         summary: 'Create a session for a script',
@@ -33,9 +34,11 @@ export function scriptSessionRoutes(
         ],
       },
     },
-    async ({ body, viewer }, reply) => {
+    async (request, reply) => {
+      const { body, viewer } = request
       const { name } = body
-      const { id, token, expiresAt } = await createScriptSession(deps, viewer, { name, proof: toProof(body) })
+      const wanted = { name, proof: toProof(body) }
+      const { id, token, expiresAt } = await createScriptSession(joinResponse(deps, request), viewer, wanted)
       const cookie = `${deps.config.sessionCookie.name}=${token}`
       return reply.code(201).send({ id, name, expires_at: expiresAt.toISOString(), cookie })
     },

@@ -75,7 +75,7 @@ export function ownModelRoutes(app: App, deps: InspectDeps): void {
   app.post(
     prefix,
     {
-      config: manage,
+      config: { ...manage, creates: 'by unique name' },
       schema: {
         operationId: 'importDeployableModel',
         summary: 'Add the model of a repository or an upload to the catalog of your organization',

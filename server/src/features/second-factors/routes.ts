@@ -1,5 +1,6 @@
 import type { RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { App } from '../../http/app.ts'
+import { joinResponse } from '../../http/creation.ts'
 import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import { assertPasswordsAllowed } from '../accounts/access-policy.ts'
@@ -144,7 +145,7 @@ export function secondFactorRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/user/second-factors/passkeys',
     {
-      config: { permission: null, admitsServices: false },
+      config: { permission: null, admitsServices: false, creates: 'atomically' },
       schema: {
         operationId: 'addPasskey',
         summary: 'Add a passkey that your browser created',
@@ -155,9 +156,10 @@ export function secondFactorRoutes(app: App, deps: Deps): void {
         errors: ['invalid_passkey', 'passkey_exists'],
       },
     },
-    async ({ body, viewer }) => {
-      const response = body.response as RegistrationResponseJSON
-      const { recoveryCodes } = await addPasskey(deps, viewer, { name: body.name, response })
+    async (request) => {
+      const { body, viewer } = request
+      const passkey = { name: body.name, response: body.response as RegistrationResponseJSON }
+      const { recoveryCodes } = await addPasskey(joinResponse(deps, request), viewer, passkey)
       return { recovery_codes: recoveryCodes }
     },
   )

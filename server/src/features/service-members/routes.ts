@@ -1,4 +1,5 @@
 import type { App } from '../../http/app.ts'
+import { joinResponse } from '../../http/creation.ts'
 import type { Services } from '../../services.ts'
 import { createServiceMember } from './create-service-member.ts'
 import { listServiceMembers } from './find-service-member.ts'
@@ -40,7 +41,7 @@ export function serviceMemberRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/service-members',
     {
-      config: { permission: 'manageMembers' },
+      config: { permission: 'manageMembers', creates: 'atomically' },
       schema: {
         operationId: 'createServiceMember',
         summary: 'Add a program to your current organization',
@@ -53,7 +54,8 @@ export function serviceMemberRoutes(app: App, deps: Deps): void {
         errors: ['too_many_service_members'],
       },
     },
-    async ({ body, viewer }) => toIssuedBody(await createServiceMember(deps, viewer, body)),
+    async (request) =>
+      toIssuedBody(await createServiceMember(joinResponse(deps, request), request.viewer, request.body)),
   )
 
   app.patch(

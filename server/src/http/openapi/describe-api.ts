@@ -29,6 +29,9 @@ In a body that creates something, null counts as not given, and a body whose fie
 
 To poll a GET route cheaply, send the last \`ETag\` as \`If-None-Match\`: the response is a 304 until something changes.
 
+Send a POST that creates something with an \`Idempotency-Key\` of your choice. If its response is lost, send it again with the same key
+within 24 hours: the server does what is left to do, and you get the response of the first time.
+
 Every response has an \`x-request-id\`, which is also in the server's log. An error has a stable \`code\` for programs. Each route lists its
 codes, and any route may also answer these:
 
@@ -94,7 +97,8 @@ export async function describeApi(app: FastifyInstance, settings: { cookieName: 
       if (isBodyOptional(input.route)) optionalBodies.add(schema.operationId!)
       const response = { ...describeSuccess(input.route, transformed), ...describeErrors(input.route) }
       const description = [transformed.description, describeCallers(input.route)].filter(Boolean).join('\n\n')
-      return { schema: { ...transformed, description, response }, url }
+      const headers = input.route.config?.creates === undefined ? {} : { headers: repeatHeaders }
+      return { schema: { ...transformed, ...headers, description, response }, url }
     },
     transformObject: (document) =>
       withUsedSchemas(shareErrorResponses(withOptionalBodies(addSchemas(document), optionalBodies))),
@@ -120,6 +124,7 @@ function describeSuccess({ method, config, schema = {} }: RouteOptions, { respon
     headers[name] = { type: 'string', description: text }
   }
   if (method === 'GET' && config?.permission !== undefined) headers.ETag = entityTag
+  if (config?.creates !== undefined) headers['Idempotency-Replayed'] = replayed
   return Object.fromEntries(
     Object.entries(response as Record<string, { content?: object; type?: string }>).map(([status, body]) => [
       status,
@@ -133,6 +138,21 @@ function describeSuccess({ method, config, schema = {} }: RouteOptions, { respon
     ]),
   )
 }
+
+/** The request headers of a route that creates something */
+const repeatHeaders = {
+  type: 'object',
+  properties: {
+    'Idempotency-Key': {
+      type: 'string',
+      minLength: 1,
+      maxLength: 255,
+      description: 'The same for each repetition of this request within 24 hours',
+    },
+  },
+}
+
+const replayed = { type: 'string', description: '`true` if this is the response to an earlier request' }
 
 const entityTag = { type: 'string', description: 'The version of the response, for `If-None-Match`' }
 

@@ -47,6 +47,7 @@ function impliedCodes({ method, config = {}, schema = {} }: RouteOptions): Error
     networkLimit,
     csrf,
     readsRawBody,
+    creates,
   } = config
   const isChange = method !== 'GET'
   const isForOrganization = permission !== undefined && permission !== null
@@ -63,6 +64,8 @@ function impliedCodes({ method, config = {}, schema = {} }: RouteOptions): Error
     organization_suspended: isForOrganization && isChange,
     email_unproven: requiresVerifiedEmail === true,
     rate_limited: networkLimit === true,
+    idempotency_key_reused: creates !== undefined,
+    request_in_progress: creates !== undefined,
     validation_failed:
       readsRawBody !== true && (schema.body !== undefined || schema.querystring !== undefined),
   } satisfies Partial<Record<ErrorCode, boolean>>
@@ -103,7 +106,7 @@ const retryAfter = { type: 'integer', minimum: 1, description: 'Seconds until a 
 
 function hasRetryAfter(code: ErrorCode): boolean {
   const { kind } = errorCodes[code]
-  return kind === 'unavailable' || kind === 'rate_limited'
+  return kind === 'unavailable' || kind === 'rate_limited' || code === 'request_in_progress'
 }
 
 interface Described {

@@ -1,6 +1,6 @@
 import { DetailedError, Upload } from 'tus-js-client'
 import type { Problem } from '../../../contract.ts'
-import { ApiError } from '../../../api/client.ts'
+import { ApiError, createKey } from '../../../api/client.ts'
 import { text } from '../../../text/index.ts'
 
 const path = '/api/v1/model-uploads'
@@ -22,6 +22,7 @@ export function createUpload(file: File, id: string | null, listener: UploadList
     endpoint: toAddress(path),
     uploadUrl: id === null ? null : toAddress(`${path}/${id}`),
     metadata: { filename: file.name },
+    headers: { 'idempotency-key': createKey() },
     chunkSize: chunkBytes,
     retryDelays,
     // The server lists the uploads that can go on.

@@ -1,4 +1,5 @@
 import type { App } from '../../../http/app.ts'
+import { joinResponse } from '../../../http/creation.ts'
 import { noContent } from '../../../http/openapi/responses.ts'
 import type { Services } from '../../../services.ts'
 import {
@@ -64,7 +65,7 @@ export function budgetRoutes(app: App, deps: Deps): void {
   app.post(
     prefix,
     {
-      config: manage,
+      config: { ...manage, creates: 'atomically' },
       schema: {
         operationId: 'createBudget',
         summary: 'Limit what your current organization, a member or a deployment may cost',
@@ -78,9 +79,11 @@ export function budgetRoutes(app: App, deps: Deps): void {
         errors: ['budget_exists'],
       },
     },
-    async ({ body, viewer }) => {
-      const { scope, scope_id: scopeId = null, monthly_limit: monthlyLimit, at_limit: atLimit } = body
-      const standing = await createBudget(deps, viewer, { scope, scopeId }, { monthlyLimit, atLimit })
+    async (request) => {
+      const { scope, scope_id: scopeId = null, monthly_limit: monthlyLimit, at_limit: atLimit } = request.body
+      const terms = { monthlyLimit, atLimit }
+      const joined = joinResponse(deps, request)
+      const standing = await createBudget(joined, request.viewer, { scope, scopeId }, terms)
       return toBudgetBody(standing, deps.config.billing.currency)
     },
   )

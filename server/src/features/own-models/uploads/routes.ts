@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApplicationError } from '../../../base/errors.ts'
 import type { App } from '../../../http/app.ts'
+import { joinResponse } from '../../../http/creation.ts'
 import { noContent } from '../../../http/openapi/responses.ts'
 import { isPlain } from '../../../http/unpack-body.ts'
 import type { Services } from '../../../services.ts'
@@ -87,7 +88,7 @@ export function uploadRoutes(app: App, deps: Deps): void {
     prefix,
     {
       onRequest,
-      config: manage,
+      config: { ...manage, creates: 'atomically' },
       schema: {
         operationId: 'startModelUpload',
         summary: 'Start to upload a GGUF file',
@@ -110,8 +111,9 @@ export function uploadRoutes(app: App, deps: Deps): void {
         ],
       },
     },
-    async ({ headers, viewer }, reply) => {
-      const upload = await startUpload(deps, viewer, readAnnouncedFile(headers))
+    async (request, reply) => {
+      const { headers, viewer } = request
+      const upload = await startUpload(joinResponse(deps, request), viewer, readAnnouncedFile(headers))
       return reply
         .headers({ location: `${prefix}/${upload.id}`, 'upload-expires': upload.expires_at.toUTCString() })
         .code(201)
