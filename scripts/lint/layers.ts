@@ -146,6 +146,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
     'placement',
   ],
   statistics: ['metering', 'deployments'],
+  benchmarks: ['metering', 'catalog', 'deployments', 'statistics'],
   inference: ['@berth/grammar', 'gateway', 'metering', 'deployments/serving', 'statistics'],
 }
 

@@ -228,6 +228,11 @@ export const errorCodes = {
     kind: 'invalid',
     meaning: 'The catalog does not offer this variant, or no instance type can run it.',
   },
+  benchmark_running: { kind: 'conflict', meaning: 'Another benchmark of the deployment runs.' },
+  model_not_measurable: {
+    kind: 'conflict',
+    meaning: 'Benchmarks measure chats, which the model does not answer.',
+  },
   deployment_ended: { kind: 'conflict', meaning: 'The deployment has failed or is terminated.' },
   no_feasible_instance: { kind: 'conflict', meaning: 'No instance type can run the deployment.' },
   runtime_unavailable: { kind: 'unavailable', meaning: 'The compute backend is unreachable.' },

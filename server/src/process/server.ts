@@ -53,6 +53,7 @@ import { readDefaults } from '../features/placement/plan.ts'
 import { placementRoutes } from '../features/placement/routes.ts'
 import { weightRoutes } from '../features/weights/routes.ts'
 import { requestRoutes } from '../features/statistics/request-routes.ts'
+import { benchmarkRoutes } from '../features/benchmarks/routes.ts'
 import { statisticsRoutes } from '../features/statistics/routes.ts'
 import type { App } from '../http/app.ts'
 import { serveConsole } from '../http/console.ts'
@@ -298,6 +299,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
   newsRoutes(signedIn, application)
   statisticsRoutes(signedIn, application)
   requestRoutes(signedIn, application)
+  benchmarkRoutes(signedIn, application)
   billingRoutes(signedIn, application)
   usageRoutes(signedIn, application)
   proofRoutes(signedIn, application)

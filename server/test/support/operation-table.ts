@@ -23,6 +23,7 @@ import { addPasskey, createAuthenticator } from './passkeys.ts'
 import { insertReset } from './password-resets.ts'
 import { addTotp, startTotp } from './second-factors.ts'
 import { activatePostpaid } from '../../src/features/billing/processor/activate.ts'
+import { insertBenchmark } from '../../src/features/benchmarks/store.ts'
 import { putToSleepFor } from '../../src/features/deployments/changes/sleep.ts'
 import { deployFor, newEmail, openClient, toViewer, waitUntilRunning } from './tenants.ts'
 import { tusHeaders } from './tus.ts'
@@ -175,6 +176,10 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /api/v1/model-deployments/{deployment_id}/usage        401        200     200     200    200          404       -
   GET    /api/v1/model-deployments/{deployment_id}/statistics   401        200     200     200    200          404       -
   GET    /api/v1/model-deployments/{deployment_id}/requests     401        200     200     200    200          404       -
+  POST   /api/v1/model-deployments/{deployment_id}/benchmarks   401        201     201     201    201          404       -
+  GET    /api/v1/model-deployments/{deployment_id}/benchmarks   401        200     200     200    200          404       -
+  GET    /api/v1/model-deployments/{deployment_id}/benchmarks/{number} 401 200     200     200    200          404       -
+  DELETE /api/v1/model-deployments/{deployment_id}/benchmarks/{number} 401 200     200     200    200          404       -
   GET    /v1/models                                             401        200     200     200    200          200       -
   GET    /v1/models/{model}                                     401        200     200     200    200          404       -
   POST   /v1/chat/completions                                   401        200     200     200    200          404       -
@@ -200,6 +205,9 @@ export const notRecorded: Record<string, string> = {
   'POST /api/v1/model-deployments/plan': 'changes nothing',
   'POST /api/v1/deployable-models/inspect': 'changes nothing',
   'PATCH /api/v1/model-uploads/{upload_id}': 'the start of the upload is recorded',
+  'POST /api/v1/model-deployments/{deployment_id}/benchmarks': 'inference is metered',
+  'DELETE /api/v1/model-deployments/{deployment_id}/benchmarks/{number}':
+    'the benchmark says that it was stopped',
   'POST /v1/chat/completions': 'inference is metered',
   'POST /v1/completions': 'inference is metered',
   'POST /v1/embeddings': 'inference is metered',
@@ -306,6 +314,16 @@ const rerank: MakeRequest = (caller) => ({
   body: { model: findDeployment(caller), query: 'Hello', documents: ['Hello'] },
 })
 const deployment: MakeRequest = (caller) => ({ parameters: { deployment_id: findDeployment(caller) } })
+
+const benchmark: MakeRequest = async (caller) => {
+  const id = findDeployment(caller)
+  const { db } = caller.server.application
+  await db.deleteFrom('benchmarks').where('deployment_id', '=', id).execute()
+  const settings = { prompt_tokens: 1, output_tokens: 1, concurrency: [1], seconds: 1 }
+  const { userId } = toViewer(caller.tenants.members.super_admin)
+  const made = await insertBenchmark(db, id, userId, settings, new Date())
+  return { parameters: { deployment_id: id, number: String(made!.number) } }
+}
 
 const withWebhook: MakeRequest = async (caller) => {
   await addWebhook(caller)
@@ -547,6 +565,13 @@ const requests: Record<string, MakeRequest> = {
   'GET /api/v1/model-deployments/{deployment_id}/usage': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/statistics': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/requests': deployment,
+  'POST /api/v1/model-deployments/{deployment_id}/benchmarks': (caller) => ({
+    ...deployment(caller),
+    body: { prompt_tokens: 1, output_tokens: 1, concurrency: [1], seconds: 1 },
+  }),
+  'GET /api/v1/model-deployments/{deployment_id}/benchmarks': deployment,
+  'GET /api/v1/model-deployments/{deployment_id}/benchmarks/{number}': benchmark,
+  'DELETE /api/v1/model-deployments/{deployment_id}/benchmarks/{number}': benchmark,
   'POST /v1/chat/completions': (caller) => ({
     body: { model: findDeployment(caller), messages: [{ role: 'user', content: 'Hello' }] },
   }),
