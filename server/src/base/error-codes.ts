@@ -228,6 +228,7 @@ export const errorCodes = {
     kind: 'invalid',
     meaning: 'The catalog does not offer this variant, or no instance type can run it.',
   },
+  deployment_not_running: { kind: 'conflict', meaning: 'The deployment sleeps, starts, fails or has ended.' },
   benchmark_running: { kind: 'conflict', meaning: 'Another benchmark of the deployment runs.' },
   model_not_measurable: {
     kind: 'conflict',

@@ -16,6 +16,7 @@ export function writePrompt(tokens: number): string {
 }
 
 const errorPause = 250
+const patience = 60_000
 
 /** What one step sends where. */
 export interface Step {
@@ -27,7 +28,7 @@ export interface Step {
   pricePerHour: string | null
 }
 
-/** Keeps so many requests in flight for `seconds`, and as long again for their responses. */
+/** Keeps so many requests in flight for `seconds`, and waits up to a minute longer for their responses. */
 export async function measureStep(
   { address, deploymentId, settings, concurrency, pricePerHour }: Step,
   signal: AbortSignal,
@@ -37,7 +38,7 @@ export async function measureStep(
   let error: string | null = null
   const began = performance.now()
   const ends = began + settings.seconds * 1_000
-  const late = AbortSignal.any([signal, AbortSignal.timeout(settings.seconds * 2_000)])
+  const late = AbortSignal.any([signal, AbortSignal.timeout(settings.seconds * 1_000 + patience)])
   let answeredAt = began
   const keepAsking = async () => {
     while (performance.now() < ends && !signal.aborted) {

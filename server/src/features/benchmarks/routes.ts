@@ -5,7 +5,7 @@ import type { Viewer } from '../../base/viewer.ts'
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
-import { accessDeployment } from '../deployments/state/access-deployment.ts'
+import { accessDeployment, hasAccess } from '../deployments/state/access-deployment.ts'
 import type { DeploymentReference } from '../deployments/state/access-deployment.ts'
 import type { Deployment } from '../deployments/state/store.ts'
 import { deploymentParams, deploymentQuery, toReference } from '../deployments/schemas.ts'
@@ -32,7 +32,7 @@ export function benchmarkRoutes(app: App, deps: Deps): void {
         summary: 'Measure a running deployment',
         description:
           'For its owner and admins who may call it. The requests are yours: they wait in turn, count as usage, and obey limits and budgets. ' +
-          'Each step takes up to twice `seconds`.',
+          'Each step waits up to a minute longer than `seconds` for its responses.',
         tags,
         params: deploymentParams,
         querystring: deploymentQuery,
@@ -42,7 +42,7 @@ export function benchmarkRoutes(app: App, deps: Deps): void {
           'not_found',
           'forbidden',
           'benchmark_running',
-          'deployment_not_ready',
+          'deployment_not_running',
           'model_not_measurable',
         ],
       },
@@ -141,7 +141,10 @@ async function accessMeasurable(
   viewer: Viewer,
   reference: DeploymentReference,
 ): Promise<Deployment> {
-  await accessDeployment(deps, viewer, 'inspect', reference)
+  const { id, user_id: ownerId } = await accessDeployment(deps, viewer, 'inspect', reference)
+  if (ownerId !== viewer.userId && !(await hasAccess(deps, viewer, 'call', id))) {
+    throw new ApplicationError('forbidden', 'Only those who may call the deployment can measure it.')
+  }
   const deployment = await accessDeployment(deps, viewer, 'call', reference)
   if (parseStoredVariant(deployment).modelType !== 'LLM') {
     throw new ApplicationError(
@@ -150,13 +153,8 @@ async function accessMeasurable(
     )
   }
   if (deployment.status !== 'running') {
-    throw new ApplicationError(
-      'deployment_not_ready',
-      `The deployment is ${deployment.status}, not running.`,
-      {
-        kind: 'conflict',
-      },
-    )
+    const message = `The deployment is ${deployment.status}, not running.`
+    throw new ApplicationError('deployment_not_running', message)
   }
   return deployment
 }

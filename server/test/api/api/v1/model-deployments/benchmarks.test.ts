@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
-import { deploy } from '../../../../support/deployments.ts'
+import { deploy, waitForStatus } from '../../../../support/deployments.ts'
 import { createCast } from '../../../../support/organizations.ts'
 import { startTestServer } from '../../../../support/server.ts'
 import type { TestServer } from '../../../../support/server.ts'
@@ -22,7 +22,7 @@ const waitForEnd = (client: Client, path: string) =>
       expect(body.ended_at).not.toBeNull()
       return body
     },
-    { timeout: 60_000, interval: 100 },
+    { timeout: 120_000, interval: 100 },
   )
 
 test('POST …/benchmarks: measures each step with the caller’s own requests, which count as usage', async () => {
@@ -117,12 +117,17 @@ test('who may measure: the owner, and admins of a shared one', async () => {
   const scoped = `${path}?scope=organization`
   expect((await stranger.post(scoped, small)).status).toBe(404)
   expect((await viewer.post(scoped, small)).status, 'not shared').toBe(404)
-  expect((await admin.post(scoped, small)).status, 'not shared with admins').toBe(404)
+  expect((await admin.post(scoped, small)).status, 'not shared with admins').toBe(403)
   await member.patch(`${deployments}/${id}`, { shared_with: 'organization' })
   expect((await viewer.post(scoped, small)).status).toBe(403)
   expect((await admin.post(path, small)).status, 'without the scope').toBe(404)
   expect((await admin.post(scoped, { ...small, seconds: 60 })).status).toBe(201)
-  expect((await viewer.get(scoped)).status).toBe(403)
+  const first = `${path}/1?scope=organization`
+  for (const url of [scoped, first]) expect((await viewer.get(url)).status, url).toBe(403)
+  for (const url of [scoped, first]) expect((await stranger.get(url)).status, url).toBe(404)
+  expect((await viewer.delete(first)).status).toBe(403)
+  expect((await stranger.delete(first)).status).toBe(404)
+  expect((await admin.get(first)).body).toMatchObject({ number: 1, status: 'running' })
   expect((await member.delete(`${path}/1`)).body.status).toBe('stopped')
 })
 
@@ -133,11 +138,13 @@ test('what can’t be measured: a sleeping deployment, a model without chats, si
     status: 409,
     body: { code: 'model_not_measurable' },
   })
-  const created = await person.post(deployments, { model_name: 'berth-tiny' })
-  const path = `${deployments}/${created.body.id}/benchmarks`
+  const { id } = await deploy(person)
+  const path = `${deployments}/${id}/benchmarks`
+  await person.post(`${deployments}/${id}/sleep`)
+  await waitForStatus(person, id, 'sleeping')
   expect(await person.post(path, small)).toMatchObject({
     status: 409,
-    body: { code: 'deployment_not_ready' },
+    body: { code: 'deployment_not_running' },
   })
   for (const wrong of [{ concurrency: [] }, { concurrency: [257] }, { seconds: 121 }, { output_tokens: 0 }]) {
     expect((await person.post(path, { ...small, ...wrong })).status).toBe(422)
