@@ -146,7 +146,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
     'placement',
   ],
   statistics: ['metering', 'deployments'],
-  benchmarks: ['metering', 'catalog', 'deployments', 'statistics'],
+  benchmarks: ['catalog', 'deployments', 'statistics'],
   inference: ['@berth/grammar', 'gateway', 'metering', 'deployments/serving', 'statistics'],
 }
 

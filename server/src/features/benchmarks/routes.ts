@@ -7,7 +7,6 @@ import type { Services } from '../../services.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
 import { accessDeployment, hasAccess } from '../deployments/state/access-deployment.ts'
 import type { DeploymentReference } from '../deployments/state/access-deployment.ts'
-import type { Deployment } from '../deployments/state/store.ts'
 import { deploymentParams, deploymentQuery, toReference } from '../deployments/schemas.ts'
 import { runBenchmark } from './run-benchmark.ts'
 import { benchmarkBody, benchmarkInput, benchmarkParams, benchmarksBody, toBenchmarkBody } from './schemas.ts'
@@ -140,7 +139,7 @@ async function accessMeasurable(
   deps: Deps,
   viewer: Viewer,
   reference: DeploymentReference,
-): Promise<Deployment> {
+): Promise<{ id: string }> {
   const { id, user_id: ownerId } = await accessDeployment(deps, viewer, 'inspect', reference)
   if (ownerId !== viewer.userId && !(await hasAccess(deps, viewer, 'call', id))) {
     throw new ApplicationError('forbidden', 'Only those who may call the deployment can measure it.')

@@ -1,10 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Agent } from 'undici'
-import { Exact } from '../../base/decimal.ts'
 import type { Services } from '../../services.ts'
-import { listLiveInstances } from '../deployments/state/instance-store.ts'
-import { findHourlyPrice } from '../metering/instance-prices.ts'
-import { sumCallers } from '../statistics/caller-store.ts'
+import { findRunningPrice } from '../deployments/serving/running-price.ts'
+import { countOthers } from '../statistics/count-others.ts'
 import type { ModelAddress } from './ask-model.ts'
 import { measureStep } from './measure.ts'
 import { endBenchmark, setOtherRequests, touchBenchmark } from './store.ts'
@@ -42,7 +40,8 @@ export async function runBenchmark(
     await touchBenchmark(db, benchmark, rows)
     await endBenchmark(db, benchmark, result, clock())
     await delay(statisticsDelay, null, { signal: closing, ref: false })
-    await setOtherRequests(db, benchmark, await countOthers(deps, benchmark))
+    const { deployment_id: id, started_by: person, started_at: since } = benchmark
+    await setOtherRequests(db, benchmark, await countOthers(deps, id, person, since))
   } catch (error) {
     if (!closing.aborted) log.error({ err: error, deployment: benchmark.deployment_id }, 'a benchmark failed')
   } finally {
@@ -62,7 +61,7 @@ async function runSteps(
   signal: AbortSignal,
 ): Promise<Result> {
   for (const concurrency of settings.concurrency) {
-    const pricePerHour = await findPrice(deps, deploymentId)
+    const pricePerHour = await findRunningPrice(deps, deploymentId)
     const step = { address, deploymentId, settings, concurrency, pricePerHour }
     const { row, error } = await measureStep(step, signal)
     if (signal.aborted) return { status: 'interrupted' }
@@ -70,23 +69,4 @@ async function runSteps(
     if (row.requests === 0) return { status: 'failed', error: error ?? 'No request was answered in time.' }
   }
   return { status: 'finished' }
-}
-
-/** What the running instances cost in an hour now. */
-async function findPrice({ db, clock, prices }: Deps, deploymentId: string): Promise<string | null> {
-  const instances = (await listLiveInstances(db, [deploymentId])).get(deploymentId) ?? []
-  const each = instances
-    .filter(({ status }) => status === 'running')
-    .map(({ instance_type: instanceType, region }) =>
-      findHourlyPrice(prices, { instanceType: instanceType!, region: region! }, clock()),
-    )
-  return each.includes(null) ? null : Exact.sum(0, ...each.map(String)).toFixed()
-}
-
-/** The requests of others to the deployment since the benchmark began, by whole minutes. */
-async function countOthers({ db }: Deps, benchmark: Benchmark): Promise<number> {
-  const from = new Date(Math.floor(benchmark.started_at.getTime() / 60_000) * 60_000)
-  const callers = await sumCallers(db, 'minute', benchmark.deployment_id, from, null)
-  const others = callers.filter(({ userId }) => userId !== benchmark.started_by)
-  return others.reduce((total, { requests }) => total + requests, 0)
 }

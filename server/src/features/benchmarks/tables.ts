@@ -54,7 +54,7 @@ export interface BenchmarksTable {
   started_by: number
   status: BenchmarkStatus
   settings: JSONColumnType<BenchmarkSettings>
-  rows: JSONColumnType<BenchmarkRow[], string | undefined, string>
+  rows: JSONColumnType<BenchmarkRow[], string | undefined>
   /** Requests to the deployment by others meanwhile; null while it runs */
   other_requests: number | null
   /** Why it failed, one sentence; null if it did not */
