@@ -1,7 +1,8 @@
 CREATE TABLE service_passwords (
-  user_id bigint NOT NULL REFERENCES users (id),
-  digest  bytea NOT NULL,
-  ends_at timestamptz,
+  user_id    bigint NOT NULL REFERENCES users (id),
+  digest     bytea NOT NULL,
+  created_at timestamptz NOT NULL,
+  ends_at    timestamptz,
   PRIMARY KEY (user_id, digest)
 );
 CREATE UNIQUE INDEX service_passwords_current_idx ON service_passwords (user_id) WHERE ends_at IS NULL;

@@ -8,9 +8,10 @@ import { recordAction } from '../audit/record-action.ts'
 import { listOpenAnomalies } from '../metering/anomalies.ts'
 import { listDailyUsage, listGroupedUsage } from '../metering/grouped-usage.ts'
 import type { UsageGrouping } from '../metering/grouped-usage.ts'
+import { sumHourlyRates } from '../metering/hourly-rates.ts'
 import { summarizeUsage } from '../metering/summary.ts'
 import { getCurrentPeriod } from './usage/current-period.ts'
-import { countActiveInstances, ensureAccount } from './account/store.ts'
+import { countActive, ensureAccount } from './account/store.ts'
 import { findLimit } from './limits/deployment-limits.ts'
 import { chooseUsageDays, toMoments } from './usage/usage-days.ts'
 import type { UsageDays } from './usage/usage-days.ts'
@@ -47,10 +48,12 @@ export function usageRoutes(app: App, deps: Deps): void {
       const { organizationId } = viewer
       const period = await getCurrentPeriod(deps, organizationId)
       const account = await ensureAccount(deps.db, deps.config, organizationId, deps.clock())
-      return toUsageSummaryBody(await summarizeUsage(deps, organizationId, period), {
-        max: findLimit(account, deps.config),
-        active: await countActiveInstances(deps.db, organizationId),
-      })
+      const [summary, active, perHour] = await Promise.all([
+        summarizeUsage(deps, organizationId, period),
+        countActive(deps.db, organizationId),
+        sumHourlyRates(deps, organizationId),
+      ])
+      return toUsageSummaryBody(summary, { max: findLimit(account, deps.config), active, perHour })
     },
   )
 

@@ -3,6 +3,7 @@ import { count, entityId, timestamp } from '../../http/schemas.ts'
 import type { OpenAnomaly } from '../metering/anomalies.ts'
 import type { GroupUsage, UsageGrouping, UsageShare } from '../metering/grouped-usage.ts'
 import type { UsageSummary } from '../metering/summary.ts'
+import type { ActiveDeployments } from './account/store.ts'
 
 export const usageTotalBody = z
   .object({
@@ -33,6 +34,11 @@ export const usageSummaryBody = z
       'Maximum number of deployments that are not failed or terminated; one with several instances counts as often as its `max_instances`',
     ),
     active_resources: count.describe('Current number of these deployments, of all members'),
+    active_deployments: count.describe('The same, with each deployment once'),
+    running_deployments: count.describe('Those of them that run'),
+    price_per_hour: z
+      .string()
+      .describe('What the instances cost per hour that run or start now: a decimal in `currency`'),
   })
   .meta({ id: 'UsageSummary', description: 'Usage of the current billing period' })
 
@@ -127,7 +133,7 @@ export const usageAnomaliesBody = z.array(usageAnomalyBody).describe('The open a
 
 export function toUsageSummaryBody(
   summary: UsageSummary,
-  resources: { max: number; active: number },
+  { max, active, perHour }: { max: number; active: ActiveDeployments; perHour: string },
 ): z.infer<typeof usageSummaryBody> {
   return {
     organization_id: summary.organizationId,
@@ -147,8 +153,11 @@ export function toUsageSummaryBody(
       estimated_amount_currency: total.currency,
     })),
     open_anomalies: summary.openAnomalies,
-    max_active_resources: resources.max,
-    active_resources: resources.active,
+    max_active_resources: max,
+    active_resources: active.instances,
+    active_deployments: active.count,
+    running_deployments: active.running,
+    price_per_hour: perHour,
   }
 }
 

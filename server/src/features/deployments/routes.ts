@@ -59,7 +59,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       config: { permission: 'readOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'listDeployments',
-        summary: 'List your deployments, or those of your organization',
+        summary: 'List your deployments, those that you may call, or those of your organization',
         tags,
         querystring: listDeploymentsQuery,
         response: { 200: deploymentsBody },

@@ -34,7 +34,7 @@ export interface PeopleFilter {
 }
 
 /** What the list can be sorted by. Equal ones are sorted by their names. */
-export const peopleOrders = ['name', 'role', 'last_active_at', 'joined_at'] as const
+export const peopleOrders = ['name', 'kind', 'role', 'last_active_at', 'joined_at'] as const
 
 export interface PeopleOrder {
   by: (typeof peopleOrders)[number]
@@ -43,6 +43,7 @@ export interface PeopleOrder {
 
 const orderings = {
   name: sql`lower(coalesce(name, email))`,
+  kind: sql`array_position(ARRAY['invitation', 'member', 'service'], kind)`,
   role: sql`array_position(ARRAY['super_admin', 'admin', 'member', 'viewer'], role)`,
   last_active_at: sql`last_active_at`,
   joined_at: sql`joined_at`,

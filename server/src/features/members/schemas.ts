@@ -26,7 +26,9 @@ export const peopleQuery = pageQuery.extend({
   q: text({ min: 0, max: 256 }).optional().describe('Occurs in the name or the email'),
   role: roleName.optional().describe('Only this role'),
   kind: z.enum(peopleKinds).optional().describe('Only members, programs or invitations'),
-  sort: querySort(peopleOrders).default('name').describe('The order, descending with `-`'),
+  sort: querySort(peopleOrders)
+    .default('name')
+    .describe('The order, descending with `-`; `kind` begins with invitations'),
 })
 
 const personBody = z

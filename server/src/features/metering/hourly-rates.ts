@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { add } from '../../base/decimal.ts'
 import type { Database } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import { findHourlyPrice } from './instance-prices.ts'
@@ -42,4 +43,13 @@ export async function listHourlyRates(
     const price = isPlaced ? findHourlyPrice(prices, { instanceType, region }, now) : plannedPrice
     return { deploymentId, userId, perHour: price ?? '0' }
   })
+}
+
+/** What the open and waiting instances of an organization cost per hour: a decimal string. */
+export async function sumHourlyRates(
+  deps: Pick<Services, 'db' | 'prices' | 'clock'>,
+  organizationId: number,
+): Promise<string> {
+  const rates = await listHourlyRates(deps.db, deps, organizationId, null)
+  return rates.reduce((sum, { perHour }) => add(sum, perHour), '0')
 }

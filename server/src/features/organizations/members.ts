@@ -8,6 +8,8 @@ export interface Member {
   name: string
   role: RoleName
   joined_at: Date
+  /** The hour of the latest request */
+  last_active_at: Date | null
   /** null for a person */
   allowed_networks: string[] | null
   may_name_members: boolean
@@ -39,6 +41,7 @@ function selectMembers(db: Database) {
       'users.name',
       'memberships.role',
       'memberships.joined_at',
+      'users.last_active_at',
       'users.allowed_networks',
       'users.may_name_members',
       'users.member_header',

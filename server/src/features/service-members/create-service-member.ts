@@ -31,20 +31,21 @@ export function createServiceMember(
 ): Promise<IssuedServiceMember> {
   const { organizationId } = viewer
   requireMatchingHeader(settings)
+  const at = clock()
   return db.transaction().execute(async (transaction) => {
     await lockMemberships(transaction, organizationId)
     await holdManager(transaction, viewer)
     await assertRoom(transaction, organizationId)
     const email = composeEmail(name, config.publicUrl)
-    const userId = await createServiceAccount(transaction, { organizationId, email, name }, settings, clock())
+    const userId = await createServiceAccount(transaction, { organizationId, email, name }, settings, at)
     await addMember(transaction, { userId, organizationId, role })
-    const password = await issuePassword(transaction, userId)
+    const password = await issuePassword(transaction, userId, at)
     const { id } = (await findMembership(transaction, organizationId, { userId }))!
     await recordAction(transaction, viewer, 'service_member.created', {
       target: { type: 'member', id, name: email },
       details: { role, ...settings },
     })
-    return { member: await getServiceMember(transaction, id, clock()), password }
+    return { member: await getServiceMember(transaction, id, at), password }
   })
 }
 

@@ -8,9 +8,10 @@ import type { Member } from '../organizations/members.ts'
 import { findMembership, holdRole } from '../organizations/memberships.ts'
 import type { Membership } from '../organizations/memberships.ts'
 
-/** A service member, with the end of the latest password that a new one replaced. */
+/** A service member, with the age of its password and the end of the one before. */
 export interface ServiceMember extends Member {
   allowed_networks: string[]
+  password_created_at: Date
   /** null if only one password works */
   previous_password_ends_at: Date | null
 }
@@ -34,18 +35,23 @@ async function withPasswords(db: Database, members: readonly Member[], now: Date
   const services = members.filter((member): member is ServiceMember => member.allowed_networks !== null)
   if (services.length === 0) return []
   const ids = services.map(({ user_id }) => user_id)
-  const replaced = await db
+  const found = await db
     .selectFrom('service_passwords')
-    .select(({ fn }) => ['user_id', fn.max('ends_at').as('ends_at')])
+    .select(({ fn }) => [
+      'user_id',
+      fn.max('created_at').as('createdAt'),
+      // The current one has no end.
+      fn.max('ends_at').as('endsAt'),
+    ])
     .where('user_id', 'in', ids)
-    .where('ends_at', '>', now)
+    .where((where) => where.or([where('ends_at', 'is', null), where('ends_at', '>', now)]))
     .groupBy('user_id')
     .execute()
-  const ends = new Map(replaced.map(({ user_id, ends_at }) => [user_id, ends_at]))
-  return services.map((member) => ({
-    ...member,
-    previous_password_ends_at: ends.get(member.user_id) ?? null,
-  }))
+  const passwords = new Map(found.map(({ user_id, ...password }) => [user_id, password]))
+  return services.map((member) => {
+    const { createdAt, endsAt } = passwords.get(member.user_id)!
+    return { ...member, password_created_at: createdAt, previous_password_ends_at: endsAt }
+  })
 }
 
 /** Finds a service member, and locks its account and the viewer's role. Throws `not_found`. */

@@ -10,12 +10,16 @@ export interface ServicePassword {
 }
 
 /** Gives a service member a new password and returns it. It must have no current one. */
-export async function issuePassword(transaction: DatabaseTransaction, userId: number): Promise<string> {
+export async function issuePassword(
+  transaction: DatabaseTransaction,
+  userId: number,
+  at: Date,
+): Promise<string> {
   // The beginning lets scanners of secrets recognize it.
   const password = `berth_service_${randomBytes(32).toString('base64url')}`
   await transaction
     .insertInto('service_passwords')
-    .values({ user_id: userId, digest: hashToken(password), ends_at: null })
+    .values({ user_id: userId, digest: hashToken(password), created_at: at, ends_at: null })
     .execute()
   return password
 }

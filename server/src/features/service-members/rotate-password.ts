@@ -24,7 +24,7 @@ export function rotatePassword(
     await endPasswords(transaction, userId, { at, end })
     if (now) await deleteSessions(transaction, userId)
     else await limitSessions(transaction, userId, end)
-    const password = await issuePassword(transaction, userId)
+    const password = await issuePassword(transaction, userId, at)
     await recordAction(transaction, viewer, 'service_member.password_rotated', {
       target: { type: 'member', id, name: email },
       details: { now },

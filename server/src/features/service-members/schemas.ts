@@ -84,6 +84,10 @@ export const serviceMemberBody = memberBody
       .string()
       .nullable()
       .describe('The header that does so besides `X-Berth-Member`, in lower case; null for none'),
+    last_active_at: timestamp
+      .nullable()
+      .describe('The hour of its latest request; null before the first one'),
+    password_created_at: timestamp.describe('When it got its current password'),
     previous_password_ends_at: timestamp
       .nullable()
       .describe('When the password before the current one stops working; null if it has'),
@@ -97,12 +101,15 @@ export const issuedServiceMemberBody = serviceMemberBody
   .meta({ id: 'IssuedServiceMember', description: 'A service member with a new password' })
 
 export function toServiceMemberBody(member: ServiceMember): z.infer<typeof serviceMemberBody> {
-  const { allowed_networks, may_name_members, member_header, previous_password_ends_at } = member
+  const { allowed_networks, may_name_members, member_header, last_active_at } = member
+  const { password_created_at, previous_password_ends_at } = member
   return {
     ...toMemberBody(member),
     allowed_networks,
     may_name_members,
     member_header,
+    last_active_at: last_active_at?.toISOString() ?? null,
+    password_created_at: password_created_at.toISOString(),
     previous_password_ends_at: previous_password_ends_at?.toISOString() ?? null,
   }
 }

@@ -7,5 +7,6 @@ declare module '../../database/tables.ts' {
 export interface ServicePasswordsTable {
   user_id: number
   digest: Buffer
+  created_at: Date
   ends_at: Date | null
 }

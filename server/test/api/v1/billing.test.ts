@@ -125,6 +125,9 @@ describe('GET /v1/billing/usage-summary', () => {
       usage_totals: [],
       max_active_resources: 10,
       active_resources: 0,
+      active_deployments: 0,
+      running_deployments: 0,
+      price_per_hour: '0',
       open_anomalies: 0,
     })
   })

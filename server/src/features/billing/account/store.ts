@@ -153,15 +153,26 @@ export async function readDatabaseClock(db: Database): Promise<Date> {
   return rows[0]!.at
 }
 
-/** Counts the instances that count against an organization's limit: all but failed and terminated ones. */
-export async function countActiveInstances(db: Database, organizationId: number): Promise<number> {
-  const { count } = await db
+/** The deployments of an organization that are neither failed nor terminated. */
+export interface ActiveDeployments {
+  count: number
+  running: number
+  /** The most instances that they may have, which count against the organization's limit */
+  instances: number
+}
+
+/** Counts the active deployments of an organization. */
+export async function countActive(db: Database, organizationId: number): Promise<ActiveDeployments> {
+  return db
     .selectFrom('deployments')
-    .select(sql<number>`coalesce(sum(max_instances), 0)::integer`.as('count'))
+    .select((select) => [
+      select.fn.countAll<number>().as('count'),
+      sql<number>`count(*) FILTER (WHERE status = 'running')`.as('running'),
+      sql<number>`coalesce(sum(max_instances), 0)::integer`.as('instances'),
+    ])
     .where('organization_id', '=', organizationId)
     .where('status', 'not in', ['failed', 'terminated'])
     .executeTakeFirstOrThrow()
-  return count
 }
 
 /** The distinct instance types and regions of instances that are not released. */

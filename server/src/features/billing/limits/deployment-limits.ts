@@ -4,7 +4,7 @@ import type { DatabaseTransaction } from '../../../database/tables.ts'
 import { sumAmount } from '../../metering/summary.ts'
 import { findBlock } from '../account/account-state.ts'
 import { blocked } from '../account/errors.ts'
-import { countActiveInstances, ensureAccount, lockAccount } from '../account/store.ts'
+import { countActive, ensureAccount, lockAccount } from '../account/store.ts'
 import type { BillingAccount } from '../account/store.ts'
 
 /** The cost of a trial's usage, else null. Its snapshot must precede `assertCanDeploy`'s transaction. */
@@ -27,7 +27,7 @@ export async function assertWithinLimit(
   const account = await lockAccount(transaction, id)
   const block = findBlock(account, config.billing)
   if (block !== null) throw blocked(block)
-  const active = await countActiveInstances(transaction, organizationId)
+  const active = (await countActive(transaction, organizationId)).instances
   if (active > findLimit(account, config)) throw blocked('resource_limit_reached')
 }
 
@@ -83,7 +83,7 @@ export async function assertCanDeploy(
   const account = await lockAccount(transaction, id)
   const block = findBlock(account, config.billing)
   if (block !== null) throw blocked(block)
-  const active = await countActiveInstances(transaction, organizationId)
+  const active = (await countActive(transaction, organizationId)).instances
   if (active >= findLimit(account, config)) throw blocked('resource_limit_reached')
   if (!isOnTrial(account, config) || trialUse === null) return
   if (isUsedUp({ config }, trialUse)) throw blocked('trial_credit_exhausted')

@@ -1,7 +1,7 @@
 import type { Services } from '../../../services.ts'
 import { formatDecimal, subtract } from '../../../base/decimal.ts'
 import { sumAmount } from '../../metering/summary.ts'
-import { countActiveInstances } from '../account/store.ts'
+import { countActive } from '../account/store.ts'
 import type { BillingAccount } from '../account/store.ts'
 
 /** The use of an account's resource limit and trial credit. */
@@ -19,7 +19,7 @@ export async function readAccountUsage(
   const { db, config } = deps
   const onTrial = mode === 'trial' && config.billing.trial
   return {
-    activeResources: await countActiveInstances(db, organizationId),
+    activeResources: (await countActive(db, organizationId)).instances,
     trialCredit: onTrial
       ? toTrialCredit(config.billing.trialCredit, await sumAmount(deps, organizationId))
       : null,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkUsage } from '../../../../src/features/metering/checks.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
-import { deploy } from '../../../support/deployments.ts'
+import { deploy, waitForStatus } from '../../../support/deployments.ts'
 import { createCast } from '../../../support/organizations.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
 import { settleTrusted } from '../../../support/settle.ts'
@@ -92,6 +92,21 @@ describe('GET /v1/billing/usage', () => {
     }
     const { body: summary } = await client.get('/v1/billing/usage-summary')
     expect(summary.usage_totals[0].estimated_amount).toBe('180.001')
+  })
+
+  test('the summary counts deployments, and what they cost per hour now', async () => {
+    const { id } = await deploy(client)
+    const other = await deploy(client)
+    const read = async () => {
+      const { body } = await client.get('/v1/billing/usage-summary')
+      const { active_deployments, running_deployments, active_resources, price_per_hour } = body
+      return [active_deployments, running_deployments, active_resources, Number(price_per_hour)]
+    }
+    await client.patch(`/api/v1/model-deployments/${id}`, { max_instances: 3 })
+    expect(await read()).toEqual([2, 2, 4, 7.2])
+    await client.delete(`/api/v1/model-deployments/${other.id}`)
+    await waitForStatus(client, other.id, 'terminated')
+    expect(await read()).toEqual([1, 1, 3, 3.6])
   })
 
   test('defaults to the current period up to today; days without usage are omitted', async () => {

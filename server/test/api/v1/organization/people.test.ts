@@ -89,6 +89,11 @@ test('people are found by name, email, role and kind, page by page', async () =>
     const down = (await list(admin, `?sort=-${sort}&kind=member`)).items.map((person) => person[sort])
     expect(down, sort).toEqual(up.toReversed())
   }
+  expect((await list(admin, '?sort=kind')).items.map(({ kind }) => kind)).toEqual([
+    'invitation',
+    ...Array.from({ length: 4 }, () => 'member'),
+    'service',
+  ])
   for (const query of ['?q=%00', '?role=owner', '?kind=robot', '?sort=email', '?limit=0']) {
     expect((await admin.get(`/v1/organization/people${query}`)).status, query).toBe(422)
   }

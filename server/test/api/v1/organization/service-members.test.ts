@@ -45,6 +45,8 @@ test('POST service-members: answers the Member with kind, email at an invalid do
       allowed_networks: ['10.0.0.0/8', '127.0.0.1/32', '2001:db8::/32'],
       may_name_members: false,
       member_header: null,
+      last_active_at: null,
+      password_created_at: expect.any(String),
       previous_password_ends_at: null,
       password: expect.stringMatching(/^berth_service_[\w-]{43}$/),
     },
@@ -182,7 +184,13 @@ test('rotate: the old password works 24 hours more, and so do the sessions until
   expect((await after.get('/v1/models')).status).toBe(200)
   await openService(server.url, renewed)
   const [member] = (await cast.admin.get(path)).body
-  expect(member.previous_password_ends_at).toBe(null)
+  expect(member).toMatchObject({
+    last_active_at: new Date(Math.floor(clock.now().getTime() / hour) * hour).toISOString(),
+    password_created_at: answer.body.password_created_at,
+    previous_password_ends_at: null,
+  })
+  const age = clock.now().getTime() - Date.parse(member.password_created_at)
+  expect(Math.floor(age / hour)).toBe(25)
 })
 
 test('rotate: two rotations within a day leave both earlier passwords their 24 hours', async () => {
