@@ -20,6 +20,8 @@ export type ListQuery = NonNullable<operations['listDeployments']['parameters'][
 export type ModelType = DeployableModel['model_type']
 /** One format and size of a model, with its quantizations */
 export type ModelVariant = DeployableModel['variants'][number]
+type PeopleParameters = Required<NonNullable<operations['listPeople']['parameters']['query']>>
+export type PeopleQuery = { [Name in keyof PeopleParameters]?: PeopleParameters[Name] | undefined }
 export type Permission = Organization['permissions'][number]
 export type RoleName = Member['role']
 export type StatisticsWindow = DeploymentStatistics['window']

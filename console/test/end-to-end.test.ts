@@ -162,7 +162,7 @@ async function checkViewer(page: Page): Promise<void> {
   await see(page.getByRole('region', { name: 'Variants' }))
   expect(await page.getByRole('button', { name: /Deploy/ }).count()).toBe(0)
   await page.getByRole('link', { name: 'Organization', exact: true }).click()
-  await see(page.getByRole('region', { name: 'Members' }))
+  await see(page.getByRole('region', { name: 'People' }))
   expect(await page.getByRole('button', { name: 'Invite' }).count()).toBe(0)
   expect(await page.getByRole('tab', { name: 'Invitations' }).count()).toBe(0)
 }

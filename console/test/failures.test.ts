@@ -172,7 +172,7 @@ test('the offline notice appears and disappears', async () => {
   await page.getByRole('link', { name: 'Organization', exact: true }).click()
   await see(page.getByText(away))
   await context.setOffline(false)
-  await see(page.getByRole('region', { name: 'Members' }))
+  await see(page.getByRole('region', { name: 'People' }))
   await seeGone(page.getByText(away))
 
   // What has failed for good comes back too, without a click.

@@ -17,7 +17,7 @@ const limits = {
 
 /** Code that people may soon need. It loads when the browser is idle. */
 const lateCode =
-  /\/(overlays|form|deploy-form|queries|alias|write-command|disclosure|engine-options|list-filters|search-input|recent-requests)-/
+  /\/(overlays|form|deploy-form|queries|alias|write-command|disclosure|engine-options|list-tools|search-input)-/
 
 test('the HTML names all code of the first view, and each first request is sent once', async () => {
   const { page, context } = await site.visit()

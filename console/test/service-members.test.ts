@@ -37,18 +37,34 @@ test('an admin adds a service member, changes its networks, rotates its password
   allowPageErrors(/status of 422/)
   await registerByApi(page, createPerson())
   await page.goto('/organization')
-  await see(page.getByText('No service members yet.'))
-  await press(page, 'Add a service member')
+  await page.getByRole('tab', { name: 'Programs' }).click()
+  await page.waitForURL('**/organization?tab=programs')
+  await see(heading(page, 'No programs yet'))
+  await page.getByRole('button', { name: 'Add a program' }).first().click()
   await dialog(page).getByLabel('Name').fill('Nightly report')
   await dialog(page).getByLabel('Networks').fill('127.0.0.0/8\noffice')
-  await dialog(page).getByRole('button', { name: 'Add a service member' }).click()
+  await dialog(page).getByRole('button', { name: 'Add a program' }).click()
   await see(dialog(page).getByText(/^“office” is not a network/))
   await seeGone(dialog(page).getByText('Some fields are invalid.'))
   await dialog(page).getByLabel('Networks').fill('127.0.0.0/8, ::1')
-  await dialog(page).getByRole('button', { name: 'Add a service member' }).click()
+  await dialog(page).getByRole('button', { name: 'Add a program' }).click()
   const first = await takeCredentials(page)
   await see(page.getByText('127.0.0.0/8, ::1/128'))
+  const row = page.getByRole('row', { name: /^Nightly report/ })
+  expect(await page.getByRole('columnheader').allInnerTexts()).toEqual([
+    'Name',
+    'Role',
+    'Last used',
+    'Password from',
+    'Networks',
+    'Actions',
+  ])
+  await see(row.getByRole('cell', { name: 'Never', exact: true }))
   expect(await signIn(program, first)).toBe(200)
+  expect((await program.request.get('/v1/models')).status()).toBe(200)
+  await page.reload()
+  await see(row.getByRole('cell', { name: 'This hour', exact: true }))
+  await see(row.getByRole('cell', { name: /^(now|\d+ sec\. ago|1 min\. ago)$/ }))
 
   await choose(page, 'New password')
   await dialog(page).getByRole('checkbox').check()
@@ -64,7 +80,7 @@ test('an admin adds a service member, changes its networks, rotates its password
 
   await choose(page, 'Remove')
   await dialog(page).getByRole('button', { name: 'Remove' }).click()
-  await see(page.getByText('No service members yet.'))
+  await see(heading(page, 'No programs yet'))
 })
 
 test('others see a badge, and the console is closed to a service member', async () => {
@@ -77,8 +93,8 @@ test('others see a badge, and the console is closed to a service member', async 
   const data = { name: 'Nightly report', role: 'member', allowed_networks: ['127.0.0.0/8', '::1'] }
   const { email, password } = await (await page.request.post(path, { data })).json()
   await viewer.goto('/organization')
-  await see(viewer.getByRole('row', { name: /Nightly report.*Service/ }))
-  await seeGone(viewer.getByRole('heading', { name: 'Service members' }))
+  await see(viewer.getByRole('row', { name: /Nightly report.*Program/ }))
+  expect(await viewer.getByRole('tab', { name: 'Programs' }).count()).toBe(0)
 
   await program.goto('/sign-in')
   await program.getByLabel('Email').fill(email)

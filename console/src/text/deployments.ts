@@ -12,10 +12,6 @@ export const deployments = {
   openInPlayground: 'Open in playground',
   perHour: (price: string) => `${price}/hour`,
   downloadProgress: 'Download',
-  range: (first: string, last: string, total: string) => `${first} to ${last} of ${total}`,
-  previous: 'Previous',
-  next: 'Next',
-  pages: 'Pages',
 
   statuses: {
     requested: 'Requested',

@@ -27,6 +27,8 @@ export const emptyList = {
   tryIt: 'Try it',
   chatWith: (name: string) => `Chat with ${name}`,
   tryModel: (name: string) => `Try it: ${name}`,
+  snippet: 'curl code',
+  otherSamples: 'Other languages and clients',
   call: 'API',
   callOf: (name: string) => `Call ${name} with the API`,
   noneTeamTitle: 'No current deployments in this organization',

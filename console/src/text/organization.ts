@@ -1,19 +1,19 @@
 import type { Invitation } from '../contract.ts'
 
 export const organization = {
-  tabs: { members: 'Members', invitations: 'Invitations', settings: 'Settings', audit: 'Audit log' },
+  tabs: {
+    people: 'People',
+    programs: 'Programs',
+    invitations: 'Invitations',
+    settings: 'Settings',
+    audit: 'Audit log',
+  },
+  /** What else people type to find the tabs of people and programs */
+  peopleWords: 'members users colleagues',
+  programWords: 'service members passwords networks',
 
-  members: 'Members',
   name: 'Name',
   role: 'Role',
-  searchMembers: 'Search name or email',
-  noMatch: 'Nobody in this organization has that name or email.',
-  more: (shown: string, total: string) => `${shown} of ${total} are shown. The search finds the others.`,
-  lastActive: 'Last active',
-  neverActive: 'Never',
-  thisHour: 'This hour',
-  joined: 'Joined',
-  joinedOn: (day: string) => `Joined ${day}`,
   you: 'You',
   actions: 'Actions',
   actionsFor: (name: string) => `Actions for ${name}`,
@@ -32,25 +32,37 @@ export const organization = {
       ? 'This deployment is active. Choose what happens to it.'
       : `These ${count} deployments are active. Choose what happens to them.`,
   deploymentsChoice: 'Deployments',
-  choose: 'Choose…',
   endDeployments: (count: number) => (count === 1 ? 'Terminate it' : `Terminate all ${count}`),
-  transferTo: (count: number, name: string) =>
-    count === 1 ? `Transfer it to ${name}` : `Transfer all ${count} to ${name}`,
+  transferDeployments: (count: number) =>
+    count === 1 ? 'Transfer it to a colleague' : `Transfer all ${count} to a colleague`,
+  recipient: 'Colleague',
+  searchRecipient: 'Search name or email',
+  noRecipient: 'Nobody else with that name or email can receive them.',
+  chooseRecipient: 'Choose who receives them. Viewers can’t.',
+  transfersTo: (count: number, name: string) =>
+    count === 1 ? `${name} receives the deployment.` : `${name} receives the ${count} deployments.`,
 
   invite: 'Invite',
-  inviteTitle: 'Invite a member',
-  inviteDescription: 'The emailed link is valid for 7 days.',
+  inviteTitle: 'Invite members',
+  inviteDescription: 'Each gets an email with a link that is valid for 7 days.',
   inviteDescriptionFile:
-    'This server sends no email. Afterwards, copy the link from the list and pass it on. It is valid for 7 days.',
-  email: 'Email',
-  sendInvitation: 'Send invitation',
-  createInvitation: 'Create invitation',
+    'This server sends no email. Afterwards, copy each link from the list and pass it on. It is valid for 7 days.',
+  emails: 'Emails',
+  emailsHint: 'One per line, or separated by commas.',
+  noEmails: 'Enter an email.',
+  results: 'Results',
+  invited: { file: 'Created', mail: 'Sent' },
+  sendInvitation: 'Send invitations',
+  createInvitation: 'Create invitations',
+  createdMany: (count: number) => `${count} invitations created. Copy each link to pass it on.`,
+  sentMany: (count: number) => `${count} invitations sent.`,
   createdFor: (email: string) => `Invitation for ${email} created. Copy its link to pass it on.`,
   copyLink: 'Copy link',
   copyLinkFor: (email: string) => `Copy link for ${email}`,
   copiedLink: (email: string) => `Copied. The link is only for ${email}.`,
   mailWritten: 'Not emailed: this server has no mail server. Copy the link and pass it on.',
   sentTo: (email: string) => `Invitation sent to ${email}.`,
+  seeMember: 'See member',
   seeMembers: 'See members',
   roles: {
     super_admin: 'Like an admin, and manages admins.',
@@ -68,7 +80,7 @@ export const organization = {
     expired: 'Expired',
     cancelled: 'Cancelled',
   } satisfies Record<Invitation['status'], string>,
-  invited: (role: string, when: string, by: string | undefined) =>
+  invitedBy: (role: string, when: string, by: string | undefined) =>
     by ? `${role}, invited ${when} by ${by}` : `${role}, invited ${when}`,
   expires: (when: string) => `The link expires ${when}.`,
   expired: (when: string) => `The link expired ${when}.`,
@@ -88,6 +100,7 @@ export const organization = {
     done: (email: string) => `New link for ${email}. The previous link no longer works.`,
   },
 
+  cancelInvitation: 'Cancel invitation',
   cancelInvitationTo: (email: string) => `Cancel the invitation to ${email}`,
   invitationCancelled: (email: string) =>
     `The invitation to ${email} was cancelled. Its link no longer works.`,

@@ -260,7 +260,7 @@ export const scenes: readonly Scene[] = [
     },
     'viewer-members': async (page) => {
       await page.goto('/organization')
-      await see(page.getByText('Service', { exact: true }).first())
+      await see(page.getByText('Program', { exact: true }).first())
     },
     'viewer-organization': async (page) => {
       await page.goto('/organization?tab=settings')
@@ -280,6 +280,43 @@ export const scenes: readonly Scene[] = [
     'deployments-team': async (page) => {
       await page.goto('/deployments?whose=team')
       await see(page.getByText('Shared', { exact: true }).first())
+    },
+    'deployments-owner': async (page) => {
+      await page.goto('/deployments?whose=team')
+      await page.getByRole('button', { name: 'Any owner' }).click()
+      await see(dialog(page).getByRole('option', { name: /^Ada Lovelace/ }))
+    },
+    'deployments-of-owner': async (page) => {
+      await page.goto('/deployments?owner=999999')
+      await see(page.getByRole('button', { name: 'Clear the owner' }))
+      await see(heading(page, 'No deployment matches'))
+    },
+    'deployments-selected': async (page) => {
+      await page.goto('/deployments')
+      await page.getByRole('checkbox', { name: 'Select all' }).check()
+      await see(page.getByRole('button', { name: /^Terminate \d/ }))
+    },
+    'deployments-terminate-many': async (page) => {
+      await page.goto('/deployments')
+      await page.getByRole('checkbox', { name: 'Select all' }).check()
+      await page.getByRole('button', { name: /^Terminate \d/ }).click()
+      await see(dialog(page).getByText(/Shared with/))
+    },
+    'deployments-sleep-many': async (page) => {
+      const answer = (route: Route) =>
+        route.fulfill({
+          status: 503,
+          json: { code: 'runtime_unavailable', detail: 'Nothing answers there.' },
+        })
+      await page.route('**/model-deployments/*/sleep*', answer)
+      await page.goto('/deployments')
+      await page.getByRole('checkbox', { name: 'Select all' }).check()
+      await page.getByRole('button', { name: /^Sleep \d/ }).click()
+      await dialog(page)
+        .getByRole('button', { name: /^Sleep \d/ })
+        .click()
+      await see(dialog(page).getByRole('button', { name: /^Try \d again/ }))
+      await page.unroute('**/model-deployments/*/sleep*', answer)
     },
     'deployment-share': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.embedding}`)
@@ -509,18 +546,31 @@ export const scenes: readonly Scene[] = [
     organization: async (page) => {
       await page.goto('/organization')
       await see(page.getByText('charles@example.com'))
+      await see(page.getByText(/^The link expires/).first())
+    },
+    'organization-people-none': async (page) => {
+      await page.goto('/organization?q=nobody&role=viewer&sort=name')
+      await see(heading(page, 'Nobody matches'))
+    },
+    'organization-people-menu': async (page) => {
+      await page.goto('/organization?kind=invitation')
+      await page.getByRole('button', { name: 'Actions for joan@example.com' }).click()
+      await see(page.getByRole('menuitem', { name: 'Cancel invitation' }))
+    },
+    'organization-programs': async (page) => {
+      await page.goto('/organization?tab=programs')
       await see(page.getByText(/^The previous password ends/))
     },
     'organization-service-new': async (page) => {
-      await page.goto('/organization')
-      await page.getByRole('button', { name: 'Add a service member' }).click()
+      await page.goto('/organization?tab=programs')
+      await page.getByRole('button', { name: 'Add a program' }).click()
       await dialog(page).getByLabel('Name').fill('Translator')
       await dialog(page).getByLabel('Networks').fill('10.0.0.0/8\nour office')
-      await dialog(page).getByRole('button', { name: 'Add a service member' }).click()
+      await dialog(page).getByRole('button', { name: 'Add a program' }).click()
       await see(dialog(page).getByText(/is not a network/))
     },
     'organization-service-networks': async (page) => {
-      await page.goto('/organization')
+      await page.goto('/organization?tab=programs')
       await page.getByRole('button', { name: 'Actions for Nightly report' }).click()
       await page.getByRole('menuitem', { name: 'Change networks' }).click()
       await see(dialog(page).getByLabel('Networks'))
@@ -533,20 +583,20 @@ export const scenes: readonly Scene[] = [
       await see(dialog(page).getByLabel('Another header with the email'))
     },
     'organization-service-rotate': async (page) => {
-      await page.goto('/organization')
+      await page.goto('/organization?tab=programs')
       await page.getByRole('button', { name: 'Actions for Nightly report' }).click()
       await page.getByRole('menuitem', { name: 'New password' }).click()
       await see(dialog(page).getByRole('checkbox'))
     },
     'organization-service-credentials': async (page) => {
-      await page.goto('/organization')
+      await page.goto('/organization?tab=programs')
       await page.getByRole('button', { name: 'Actions for Nightly report' }).click()
       await page.getByRole('menuitem', { name: 'New password' }).click()
       await dialog(page).getByRole('button', { name: 'New password' }).click()
       await see(heading(page, 'Copy the credentials'))
     },
     'organization-service-remove': async (page) => {
-      await page.goto('/organization')
+      await page.goto('/organization?tab=programs')
       await page.getByRole('button', { name: 'Actions for Nightly report' }).click()
       await page.getByRole('menuitem', { name: 'Remove' }).click()
       await see(dialog(page).getByRole('button', { name: 'Remove' }))
@@ -562,6 +612,18 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('button', { name: 'Actions for Mary Somerville' }).click()
       await page.getByRole('menuitem', { name: 'Remove' }).click()
       await see(dialog(page).getByRole('button', { name: 'Remove' }))
+    },
+    'organization-remove-transfer': async (page) => {
+      await page.goto('/organization')
+      await page.getByRole('button', { name: 'Actions for Ada Lovelace' }).click()
+      await page.getByRole('menuitem', { name: 'Leave' }).click()
+      await dialog(page)
+        .getByRole('radio', { name: /^Transfer/ })
+        .check()
+      await dialog(page)
+        .getByRole('option', { name: /^Charles Babbage/ })
+        .click()
+      await see(dialog(page).getByText(/^Charles Babbage receives/))
     },
     'organization-leave': async (page) => {
       await page.goto('/organization')
@@ -614,6 +676,13 @@ export const scenes: readonly Scene[] = [
     'organization-invite': async (page) => {
       await page.goto('/organization?invite=yes')
       await see(dialog(page))
+    },
+    'organization-invite-results': async (page) => {
+      await page.goto('/organization?invite=yes')
+      await dialog(page).getByLabel('Emails').fill('mary@example.com, joan@example.com\nour office')
+      await dialog(page).getByRole('button', { name: 'Create invitations' }).click()
+      await see(dialog(page).getByRole('button', { name: 'See member' }))
+      await see(dialog(page).getByRole('button', { name: /^Renew link/ }))
     },
     profile: async (page) => {
       await page.goto('/profile')

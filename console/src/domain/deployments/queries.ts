@@ -24,6 +24,7 @@ export interface DeploymentFilter {
   all: boolean
   q?: string
   status?: Deployment['status']
+  owner?: number
   page: number
 }
 
@@ -39,6 +40,7 @@ export const deploymentsQuery = (filter: DeploymentFilter) =>
           sort: filter.sort,
           counts: true,
           q: filter.q,
+          owner: filter.owner,
           status: filter.status && [filter.status],
           limit: pageSize,
           offset: (filter.page - 1) * pageSize,

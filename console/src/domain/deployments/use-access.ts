@@ -5,16 +5,21 @@ import { organizationsQuery } from '../session/organizations.ts'
 import { judgeAccess } from './access.ts'
 import type { DeploymentAccess } from './access.ts'
 
-/** What the person may do with a deployment, by their role in its organization. */
-export function useAccess(deployment: Deployment): DeploymentAccess {
+/** Tells what the person may do with a deployment, by their role in its organization. */
+export function useAccessJudge(): (deployment: Deployment) => DeploymentAccess {
   const { user } = useSession()
   const { data: current } = useSuspenseQuery(organizationQuery)
-  const isCurrent = deployment.organization_id === String(current.id)
-  const { data: own } = useQuery({ ...organizationsQuery, enabled: !isCurrent })
-  const organization = isCurrent ? current : own?.find(({ id }) => deployment.organization_id === String(id))
-  return judgeAccess(deployment, {
-    userId: user.id,
-    currentOrganizationId: current.id,
-    permissions: organization?.permissions ?? [],
-  })
+  const { data: own } = useQuery(organizationsQuery)
+  return (deployment) => {
+    const isOf = ({ id }: { id: number }) => deployment.organization_id === String(id)
+    const organization = isOf(current) ? current : own?.find(isOf)
+    return judgeAccess(deployment, {
+      userId: user.id,
+      currentOrganizationId: current.id,
+      permissions: organization?.permissions ?? [],
+    })
+  }
 }
+
+/** What the person may do with a deployment. */
+export const useAccess = (deployment: Deployment): DeploymentAccess => useAccessJudge()(deployment)

@@ -1,5 +1,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { callApi } from '../../api/client.ts'
+import type { PeopleQuery } from '../../contract.ts'
 
 /** The members, in the order in which they joined. */
 export const membersQuery = queryOptions({
@@ -7,17 +8,10 @@ export const membersQuery = queryOptions({
   queryFn: ({ signal }) => callApi('GET', '/v1/organization/members', { signal }),
 })
 
-/** As many people as a list shows. The search finds the others. */
-export const peopleLimit = 100
-
-/** The members by name, whose names or emails have `q`; with `services` also the programs. */
-export const peopleQuery = (q: string | undefined, services: boolean) =>
+/** A part of the people, programs and open invitations. Changes of members reload it too. */
+export const peopleQuery = (query: PeopleQuery) =>
   queryOptions({
-    queryKey: [...membersQuery.queryKey, 'people', q, services],
-    queryFn: ({ signal }) =>
-      callApi('GET', '/v1/organization/people', {
-        query: { q, limit: peopleLimit, ...(services ? {} : { kind: 'member' }) },
-        signal,
-      }),
+    queryKey: [...membersQuery.queryKey, 'people', query],
+    queryFn: ({ signal }) => callApi('GET', '/v1/organization/people', { query, signal }),
     placeholderData: keepPreviousData,
   })

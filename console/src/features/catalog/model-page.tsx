@@ -157,7 +157,11 @@ function ModelDeployments({ modelName }: { modelName: string }) {
       flush
       actions={
         deployments.length > shownAtMost && (
-          <Link to="/deployments" className="text-[0.8125rem] font-medium text-accent hover:underline">
+          <Link
+            to="/deployments"
+            search={{ whose: 'own' }}
+            className="text-[0.8125rem] font-medium text-accent hover:underline"
+          >
             {words.seeAllDeployments}
           </Link>
         )

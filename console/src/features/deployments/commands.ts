@@ -14,12 +14,12 @@ import {
   Users,
 } from 'lucide-react'
 import type { LucideIcon } from 'lucide-react'
-import { useEffect, useState } from 'react'
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, useSession } from '../../api/session.ts'
 import type { Command } from '../../components/command.ts'
 import { copyText } from '../../components/copy-text.ts'
 import { useToasts } from '../../components/toast.tsx'
+import { useSettled } from '../../components/use-settled.ts'
 import type { Deployment } from '../../contract.ts'
 import { judgeAccess } from '../../domain/deployments/access.ts'
 import { isFinished, isPlayable } from '../../domain/deployments/status.ts'
@@ -91,16 +91,6 @@ export function useDeploymentCommands(query: string): Command[] {
   return choices
     .toSorted((one, other) => Number(other.access.isOwner) - Number(one.access.isOwner))
     .flatMap((choice) => listCommands(choice, act))
-}
-
-/** A text once it stays the same for a moment. */
-function useSettled(value: string): string {
-  const [settled, setSettled] = useState(value)
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), 150)
-    return () => clearTimeout(timer)
-  }, [value])
-  return settled
 }
 
 interface Actions {

@@ -1,6 +1,6 @@
 import { useQuery, queryOptions } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { Suspense } from 'react'
+import { Suspense, useState } from 'react'
 import { callApi } from '../../api/client.ts'
 import { useCan, useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
@@ -8,10 +8,11 @@ import { Page, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { pageSize, deploymentsQuery } from '../../domain/deployments/queries.ts'
-import { formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
+import type { Selection } from './bulk/select-box.tsx'
 import { DeploymentsTable } from './deployments-table.tsx'
+import { BulkBar, ListFilters, ListStrip } from './lazy-tools.ts'
 import { toFilter } from './list-search.ts'
 import type { ListSearch } from './list-search.ts'
 
@@ -20,7 +21,7 @@ const route = getRouteApi('/app/deployments')
 
 // Lists are seldom empty, and only the first visit needs the deploy dialog.
 const EmptyList = lazyPart(() => import('./empty-list.tsx').then((module) => module.EmptyList))
-const ListFilters = lazyPart(() => import('./list-filters.tsx').then((module) => module.ListFilters))
+const Paging = lazyPart(() => import('../../components/paging.tsx').then((module) => module.Paging))
 const FirstRun = lazyPart(() => import('./first-run.tsx').then((module) => module.FirstRun))
 
 /** As many shared deployments as a first visit shows at most */
@@ -43,7 +44,7 @@ export function DeploymentsPage() {
   const { user } = useSession()
   const { data, error, refetch, isPlaceholderData } = useQuery(deploymentsQuery(filter))
   const isEmpty = data?.total === 0 && !isPlaceholderData
-  const isFiltered = search.q !== undefined || search.status !== undefined
+  const isFiltered = (search.q ?? search.status ?? search.owner) !== undefined
   // Few, and none of them own: perhaps a first visit, which begins with what the team shares.
   const mayBeFirst =
     whose === undefined &&
@@ -54,6 +55,8 @@ export function DeploymentsPage() {
     data.items.every(({ user_id }) => user_id !== String(user.id))
   const ever = useQuery({ ...everDeployedQuery, enabled: mayBeFirst })
   const isFirstRun = mayBeFirst && ever.data === false
+  const [selection, setSelection] = useState<Selection>(new Set())
+  const selected = data?.items.filter(({ id }) => selection.has(id)) ?? []
   const change = (changes: ListSearch) =>
     void navigate({ search: { ...search, page: undefined, ...changes }, replace: true, resetScroll: false })
   return (
@@ -92,10 +95,13 @@ export function DeploymentsPage() {
       }
     >
       {!isFirstRun && (isFiltered || !isEmpty) && (
-        <div className="min-h-9">
-          <Suspense>
-            {data && <ListFilters search={search} counts={data.counts} onChange={change} />}
-          </Suspense>
+        <div className="grid gap-4">
+          <div className="min-h-6">
+            <Suspense>{data && <ListStrip />}</Suspense>
+          </div>
+          <div className="min-h-9">
+            <Suspense>{data && <ListFilters search={search} page={data} onChange={change} />}</Suspense>
+          </div>
         </div>
       )}
       <Section flush>
@@ -115,42 +121,35 @@ export function DeploymentsPage() {
           </Suspense>
         ) : (
           <>
-            <DeploymentsTable deployments={data.items} stale={isPlaceholderData} whose={whose} />
-            {data.total > pageSize && <Pages search={search} page={page} total={data.total} />}
+            <DeploymentsTable
+              deployments={data.items}
+              stale={isPlaceholderData}
+              whose={whose}
+              selection={selection}
+              onSelect={setSelection}
+            />
+            <Suspense>
+              {data.total > pageSize && (
+                <Paging
+                  page={page}
+                  pageSize={pageSize}
+                  total={data.total}
+                  renderLink={(to, label) => (
+                    <Link to="/deployments" search={{ ...search, page: to }}>
+                      {label}
+                    </Link>
+                  )}
+                />
+              )}
+            </Suspense>
           </>
         )}
       </Section>
-    </Page>
-  )
-}
-
-function Pages({ search, page, total }: { search: ListSearch; page: number; total: number }) {
-  const last = Math.ceil(total / pageSize)
-  const turn = (to: number, label: string) =>
-    to < 1 || to > last ? (
-      <Button size="small" disabled>
-        {label}
-      </Button>
-    ) : (
-      <Button asChild size="small">
-        <Link to="/deployments" search={{ ...search, page: to === 1 ? undefined : String(to) }}>
-          {label}
-        </Link>
-      </Button>
-    )
-  return (
-    <nav aria-label={words.pages} className="flex items-center justify-between gap-4 border-t px-5 py-3">
-      <p className="tabular text-muted">
-        {words.range(
-          formatNumber((page - 1) * pageSize + 1),
-          formatNumber(Math.min(total, page * pageSize)),
-          formatNumber(total),
+      <Suspense>
+        {selection.size > 0 && (
+          <BulkBar deployments={selected} page={data?.items ?? []} onSelect={setSelection} />
         )}
-      </p>
-      <div className="flex gap-2">
-        {turn(page - 1, words.previous)}
-        {turn(page + 1, words.next)}
-      </div>
-    </nav>
+      </Suspense>
+    </Page>
   )
 }

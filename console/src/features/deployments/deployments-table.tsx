@@ -2,16 +2,17 @@ import { Link } from '@tanstack/react-router'
 import { Suspense } from 'react'
 import { classNames } from '../../class-names.ts'
 import type { Deployment, DeploymentUse } from '../../contract.ts'
-import { useSession } from '../../api/session.ts'
+import { useCan, useSession } from '../../api/session.ts'
 import { Badge } from '../../components/badge.tsx'
 import { Progress } from '../../components/progress.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { useNow } from '../../components/use-now.ts'
 import type { DeploymentFilter } from '../../domain/deployments/queries.ts'
 import { formatMoment, formatMoney, formatRelative } from '../../format.ts'
-import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
+import type { Selection } from './bulk/select-box.tsx'
 import { parseFailure } from './failure-reason.ts'
+import { RecentRequests, SelectAll, SelectBox } from './lazy-tools.ts'
 import { usePayer } from './payer.ts'
 import { RowMenu } from './row-menu.tsx'
 import { usePrices } from './use-prices.ts'
@@ -23,21 +24,24 @@ import { describeDeployment, findIdSuffixes, nameDeployment } from '../../domain
 const words = text.deployments
 const list = text.deploymentList
 
-// Its numbers arrive after the rows, and other pages load the code of this table too.
-const RecentRequests = lazyPart(() => import('./recent-requests.tsx').then((module) => module.RecentRequests))
-
 interface DeploymentsTableProps {
   deployments: Deployment[]
   stale: boolean
   whose: DeploymentFilter['whose']
+  selection: Selection
+  onSelect: (selection: Selection) => void
 }
 
 /** A table of deployments with links to their pages. On a small screen the status is below the name. */
-export function DeploymentsTable({ deployments, stale, whose }: DeploymentsTableProps) {
+export function DeploymentsTable({ deployments, stale, whose, selection, onSelect }: DeploymentsTableProps) {
+  const isAdmin = useCan()('manageDeployments')
+  const { user } = useSession()
   const priceOf = usePrices(deployments.some(hasInstance))
   const idSuffixes = findIdSuffixes(deployments)
   const uses = useSummaries(deployments)
   const showsOwner = whose !== 'own'
+  const mayAct = isAdmin || deployments.some(({ user_id: owner }) => owner === String(user.id))
+  const selecting = { selection, onSelect }
   // A poll without changes does not re-render, so update relative times here.
   useNow(10_000)
   return (
@@ -46,6 +50,13 @@ export function DeploymentsTable({ deployments, stale, whose }: DeploymentsTable
         label={text.pages.deployments.title}
         head={
           <>
+            {mayAct && (
+              <HeadCell className="w-0 pr-0">
+                <Suspense>
+                  <SelectAll deployments={deployments} {...selecting} />
+                </Suspense>
+              </HeadCell>
+            )}
             <HeadCell>{words.model}</HeadCell>
             <HeadCell className="hidden sm:table-cell">{words.status}</HeadCell>
             <HeadCell className="hidden lg:table-cell">{list.requests}</HeadCell>
@@ -62,6 +73,7 @@ export function DeploymentsTable({ deployments, stale, whose }: DeploymentsTable
             key={deployment.id}
             deployment={deployment}
             idSuffix={idSuffixes.get(deployment.id) ?? ''}
+            selecting={mayAct ? selecting : null}
             price={hasInstance(deployment) ? priceOf(deployment, deployment.selected_instance_type) : null}
             use={uses.get(deployment.id)}
             showsOwner={showsOwner}
@@ -76,6 +88,8 @@ interface RowProps {
   deployment: Deployment
   /** The shortened id if other deployments have the same name and variant, otherwise empty. */
   idSuffix: string
+  /** null for a person who may do nothing to any of them */
+  selecting: Pick<DeploymentsTableProps, 'selection' | 'onSelect'> | null
   price: string | null
   use: DeploymentUse | undefined
   showsOwner: boolean
@@ -83,10 +97,17 @@ interface RowProps {
 
 const second = 'truncate text-[0.8125rem] text-muted'
 
-function Row({ deployment, idSuffix, price, use, showsOwner }: RowProps) {
+function Row({ deployment, idSuffix, selecting, price, use, showsOwner }: RowProps) {
   const owner = useOwnerName(deployment)
   return (
     <tr className="relative h-13 hover:bg-subtle/60">
+      {selecting && (
+        <Cell className="w-0 min-w-9 py-1.5! pr-0">
+          <Suspense>
+            <SelectBox deployment={deployment} idSuffix={idSuffix} {...selecting} />
+          </Suspense>
+        </Cell>
+      )}
       <Cell className="max-w-0 py-1.5! sm:w-2/5">
         <div className="flex min-w-0 items-center gap-2">
           <Link

@@ -12,8 +12,8 @@ const words = text.emptyList
 
 /** Why a list is empty: the team has nothing, all are terminated, or the page is beyond the end. */
 export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyondEnd: boolean }) {
-  const { whose, show, q, status, sort } = search
-  if ((q !== undefined || status !== undefined) && !isBeyondEnd) return <NoMatch search={search} />
+  const { whose, show, q, status, owner, sort } = search
+  if ((q ?? status ?? owner) !== undefined && !isBeyondEnd) return <NoMatch search={search} />
   if (whose === 'team' && !isBeyondEnd) return <EmptyTeam />
   const isPage = show === 'all' || isBeyondEnd
   return (
@@ -24,7 +24,7 @@ export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyon
         title={isPage ? words.emptyPageTitle : words.noneActiveTitle}
         action={
           <Button asChild>
-            <Link to="/deployments" search={{ whose, q, status, sort, show: 'all' }}>
+            <Link to="/deployments" search={{ whose, q, status, owner, sort, show: 'all' }}>
               {isPage ? words.firstPage : words.showAll}
             </Link>
           </Button>

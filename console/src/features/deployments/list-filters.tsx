@@ -7,17 +7,18 @@ import type { DeploymentPage } from '../../contract.ts'
 import { formatNumber } from '../../format.ts'
 import { sorts, statuses } from './list-search.ts'
 import type { ListSearch } from './list-search.ts'
+import { OwnerFilter } from './owner-filter.tsx'
 
 const words = text.deployments
 
 interface ListFiltersProps {
   search: ListSearch
-  counts: DeploymentPage['counts']
-  onChange: (changes: Pick<ListSearch, 'q' | 'status' | 'sort'>) => void
+  page: DeploymentPage
+  onChange: (changes: Pick<ListSearch, 'q' | 'status' | 'owner' | 'sort'>) => void
 }
 
 /** The search field of the list, its order, and its filter by status. */
-export function ListFilters({ search, counts = {}, onChange }: ListFiltersProps) {
+export function ListFilters({ search, page: { counts = {}, items }, onChange }: ListFiltersProps) {
   const [draft, setDraft] = useSearchDraft(search.q ?? '', (q) => onChange({ q: q.trim() || undefined }))
   return (
     <search className="flex flex-wrap items-center gap-2">
@@ -35,6 +36,9 @@ export function ListFilters({ search, counts = {}, onChange }: ListFiltersProps)
           </option>
         ))}
       </UnlabeledSelect>
+      {search.whose !== 'own' && (
+        <OwnerFilter owner={search.owner} deployments={items} onChange={(owner) => onChange({ owner })} />
+      )}
       <div role="group" aria-label={words.status} className="flex flex-wrap gap-1.5">
         {statuses
           .filter((status) => counts[status] || status === search.status)

@@ -11,11 +11,12 @@ import type { ListSearch } from './list-search.ts'
 
 export const deploymentsPage = page({
   path: '/deployments',
-  readSearch: ({ whose, show, q, status, sort, page }: RawSearch): ListSearch => ({
+  readSearch: ({ whose, show, q, status, owner, sort, page }: RawSearch): ListSearch => ({
     whose: whose === 'own' || whose === 'team' ? whose : undefined,
     show: show === 'all' ? 'all' : undefined,
     q: readText(q),
     status: statuses.find((one) => one === status),
+    owner: readText(owner),
     sort: sorts.find((one) => one === sort),
     page: readText(page),
   }),

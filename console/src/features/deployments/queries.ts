@@ -101,13 +101,13 @@ export function useTerminate(id: string) {
   })
 }
 
-/** Updates a deployment in the cache and in every cached list, then fetches them again. */
-export function showChange(queryClient: QueryClient, deployment: Deployment): void {
+/** Updates a deployment in the cache and in every cached list, then fetches them again unless told not to. */
+export function showChange(queryClient: QueryClient, deployment: Deployment, refetches = true): void {
   queryClient.setQueryData(deploymentQuery(deployment.id).queryKey, deployment)
   queryClient.setQueriesData<DeploymentPage>(
     { queryKey: ['deployments', 'list'] },
     (page) =>
       page && { ...page, items: page.items.map((one) => (one.id === deployment.id ? deployment : one)) },
   )
-  void queryClient.invalidateQueries({ queryKey: ['deployments'] })
+  if (refetches) void queryClient.invalidateQueries({ queryKey: ['deployments'] })
 }

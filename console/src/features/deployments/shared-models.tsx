@@ -1,6 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CodeXml, MessagesSquare } from 'lucide-react'
+import { Suspense, useState } from 'react'
 import { callApi } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import type { Deployment } from '../../contract.ts'
@@ -8,9 +9,13 @@ import { describeDeployment, findIdSuffixes, nameDeployment } from '../../domain
 import { steadyInterval } from '../../domain/deployments/queries.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
 import { isFinished, isPlayable } from '../../domain/deployments/status.ts'
+import { Skeleton } from '../../components/states.tsx'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 
 const words = text.emptyList
+
+const CallSnippet = lazyPart(() => import('./call-snippet.tsx').then((module) => module.CallSnippet))
 
 /** The deployments that a person without own ones may call: those that colleagues share. */
 export const sharedModelsQuery = queryOptions({
@@ -27,6 +32,8 @@ export const sharedModelsQuery = queryOptions({
 /** What the team shares, for a person without own deployments: to chat with, and to call. */
 export function SharedModels({ deployments }: { deployments: readonly Deployment[] }) {
   const idSuffixes = findIdSuffixes(deployments)
+  // The only one shows how to call it at once.
+  const [opened, setOpened] = useState(deployments.length === 1 ? deployments[0]!.id : null)
   return (
     <section aria-labelledby="shared-models">
       <div className="grid gap-1 border-b px-5 py-4">
@@ -38,6 +45,7 @@ export function SharedModels({ deployments }: { deployments: readonly Deployment
       <ul className="divide-y border-b">
         {deployments.map((deployment) => {
           const { id, owner } = deployment
+          const isOpen = opened === id
           const name = `${nameDeployment(deployment)} ${idSuffixes.get(id) ?? ''}`.trim()
           return (
             <li key={id} className="flex flex-wrap items-center gap-x-4 gap-y-3 px-5 py-4">
@@ -58,16 +66,13 @@ export function SharedModels({ deployments }: { deployments: readonly Deployment
                 </div>
               </div>
               <div className="flex flex-wrap gap-2">
-                <Button asChild>
-                  <Link
-                    to="/deployments/$deploymentId"
-                    params={{ deploymentId: id }}
-                    search={{ tab: 'use' }}
-                    aria-label={words.callOf(name)}
-                  >
-                    <CodeXml aria-hidden />
-                    {words.call}
-                  </Link>
+                <Button
+                  aria-label={words.callOf(name)}
+                  aria-expanded={isOpen}
+                  onClick={() => setOpened(isOpen ? null : id)}
+                >
+                  <CodeXml aria-hidden />
+                  {words.call}
                 </Button>
                 {isPlayable(deployment) && (
                   <Button asChild variant="primary">
@@ -84,6 +89,13 @@ export function SharedModels({ deployments }: { deployments: readonly Deployment
                   </Button>
                 )}
               </div>
+              {isOpen && (
+                <div className="min-w-0 basis-full">
+                  <Suspense fallback={<Skeleton className="h-40" />}>
+                    <CallSnippet deployment={deployment} />
+                  </Suspense>
+                </div>
+              )}
             </li>
           )
         })}

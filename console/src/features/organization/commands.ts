@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { Mail, ScrollText, Settings, UserPlus, UserRound, Users } from 'lucide-react'
+import { Bot, Mail, ScrollText, Settings, UserPlus, UserRound, Users } from 'lucide-react'
 import type { LucideIcon } from 'lucide-react'
 import { useCan } from '../../api/session.ts'
 import type { Command } from '../../components/command.ts'
@@ -31,7 +31,8 @@ export function useOrganizationCommands(): Command[] {
     run: () => navigate({ to: '/organization', search: { invite: 'yes' } }),
   }
   return [
-    show('members', Users),
+    show('people', Users, text.organization.peopleWords),
+    ...(can('manageMembers') ? [show('programs', Bot, text.organization.programWords)] : []),
     ...(can('manageInvitations') ? [invite, show('invitations', Mail)] : []),
     show('settings', Settings, text.secondFactors.require),
     ...(can('readAuditLog') ? [show('audit', ScrollText)] : []),
@@ -43,7 +44,7 @@ export function useOrganizationCommands(): Command[] {
       keywords: email,
       hint: email,
       searchOnly: true,
-      run: () => navigate({ to: '/organization', search: { tab: 'members' } }),
+      run: () => navigate({ to: '/organization', search: { tab: 'people', q: email } }),
     })),
   ]
 }

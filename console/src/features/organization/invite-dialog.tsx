@@ -1,92 +1,126 @@
-import { useQuery } from '@tanstack/react-query'
-import { useId } from 'react'
-import type { ReactNode } from 'react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Check, TriangleAlert } from 'lucide-react'
+import { useId, useState } from 'react'
 import type { InvitationRequestInput } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { TextField } from '../../components/field.tsx'
+import { TextArea } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
-import { ErrorMessage, Notice } from '../../components/states.tsx'
+import { describeError } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { useMailIsFile } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
 import { useManagedRoles } from './managed-roles.ts'
 import { invitationsQuery, useInvite, useResendInvitation } from './queries.ts'
+import { readEmails } from './read-emails.ts'
 import { RoleChoice } from './role-choice.tsx'
+
+const words = text.organization
 
 type Role = NonNullable<InvitationRequestInput['role']>
 
-interface InviteDialogProps {
-  open: boolean
-  onClose: () => void
-  onSent: () => void
-  onSeeMembers: () => void
+/** What became of an address: null if the invitation was created */
+interface Result {
+  email: string
+  error: unknown
 }
 
-/** Invites a person with a role. */
-export function InviteDialog({ open, onClose, onSent, onSeeMembers }: InviteDialogProps) {
+interface InviteDialogProps {
+  onClose: () => void
+  onSent: () => void
+  onSeeMember: (email: string) => void
+}
+
+/** Invites people with a role. Each address has its own result; those that failed stay in the field. */
+export function InviteDialog({ onClose, onSent, onSeeMember }: InviteDialogProps) {
   const formId = useId()
   const invite = useInvite()
   const isFile = useMailIsFile()
   const roles = useManagedRoles().filter((role) => role !== 'super_admin')
   const toasts = useToasts()
-  const code = invite.error instanceof ApiError ? invite.error.code : null
-  const close = () => {
-    invite.reset()
-    onClose()
-  }
-  const sent = (email: string) => {
-    toasts.success((isFile ? text.organization.createdFor : text.organization.sentTo)(email))
-    invite.reset()
-    onSent()
+  const [typed, setTyped] = useState('')
+  const [results, setResults] = useState<Result[]>([])
+  const [isMissing, setMissing] = useState(false)
+  const sending = useMutation({
+    mutationFn: async ({ emails, role }: { emails: string[]; role: Role }) => {
+      const done: Result[] = []
+      // One after the other, so that the list has their order. At the rate limit, the others would fail too.
+      for (const email of emails) {
+        const last = done.at(-1)?.error
+        const isLimited = last instanceof ApiError && last.status === 429
+        const send = async () => {
+          if (isLimited) throw last
+          await invite.mutateAsync({ email, role })
+          return null
+        }
+        done.push({ email, error: await send().catch((error: unknown) => error) })
+      }
+      return done
+    },
+    onSuccess(done) {
+      const failed = done.filter(({ error }) => error !== null)
+      if (failed.length > 0) {
+        setResults(done)
+        setTyped(failed.map(({ email }) => email).join('\n'))
+        return
+      }
+      const [{ email } = { email: '' }] = done
+      toasts.success(
+        done.length === 1
+          ? (isFile ? words.createdFor : words.sentTo)(email)
+          : (isFile ? words.createdMany : words.sentMany)(done.length),
+      )
+      onSent()
+    },
+  })
+  const finish = (email: string) => {
+    const rest = results.map((result) => (result.email === email ? { email, error: null } : result))
+    setResults(rest)
+    setTyped(
+      readEmails(typed)
+        .filter((one) => one !== email)
+        .join('\n'),
+    )
+    if (rest.every(({ error }) => error === null)) onSent()
   }
   return (
     <Dialog
-      open={open}
-      onClose={close}
-      title={text.organization.inviteTitle}
-      description={isFile ? text.organization.inviteDescriptionFile : text.organization.inviteDescription}
+      onClose={onClose}
+      title={words.inviteTitle}
+      description={isFile ? words.inviteDescriptionFile : words.inviteDescription}
       actions={
         <>
-          <Button onClick={close}>{text.common.cancel}</Button>
-          <Button type="submit" form={formId} variant="primary" busy={invite.isPending}>
-            {isFile ? text.organization.createInvitation : text.organization.sendInvitation}
+          <Button onClick={onClose}>{text.common.cancel}</Button>
+          <Button type="submit" form={formId} variant="primary" busy={sending.isPending}>
+            {isFile ? words.createInvitation : words.sendInvitation}
           </Button>
         </>
       }
     >
-      <Form<'email' | 'role'>
+      <Form<'emails' | 'role'>
         id={formId}
-        error={invite.error}
-        remedy={
-          code === 'invitation_pending' ? (
-            <ResendRemedy error={invite.error} email={invite.variables?.email ?? ''} onSent={sent} />
-          ) : code === 'already_member' ? (
-            <Remedy error={invite.error}>
-              <Button
-                size="small"
-                onClick={() => {
-                  invite.reset()
-                  onSeeMembers()
-                }}
-              >
-                {text.organization.seeMembers}
-              </Button>
-            </Remedy>
-          ) : undefined
-        }
-        onSubmit={({ email, role }) =>
-          invite.mutate({ email, role: role as Role }, { onSuccess: () => sent(email) })
-        }
+        error={null}
+        onSubmit={({ emails, role }) => {
+          const list = readEmails(emails)
+          setMissing(list.length === 0)
+          setResults([])
+          if (list.length > 0) sending.mutate({ emails: list, role: role as Role })
+        }}
       >
-        <TextField
-          label={text.organization.email}
-          name="email"
-          type="email"
+        <Results results={results} onResent={finish} onSeeMember={onSeeMember} />
+        <TextArea
+          label={words.emails}
+          hint={words.emailsHint}
+          name="emails"
+          inputMode="email"
           autoComplete="off"
+          autoCapitalize="none"
+          spellCheck={false}
           required
-          error={fieldErrors(invite.error).email}
+          value={typed}
+          onChange={({ target }) => setTyped(target.value)}
+          error={isMissing ? words.noEmails : undefined}
         />
         <RoleChoice roles={roles} chosen="member" />
       </Form>
@@ -94,46 +128,74 @@ export function InviteDialog({ open, onClose, onSent, onSeeMembers }: InviteDial
   )
 }
 
-function Remedy({ error, children }: { error: unknown; children: ReactNode }) {
+interface ResultsProps {
+  results: readonly Result[]
+  onResent: (email: string) => void
+  onSeeMember: (email: string) => void
+}
+
+/** A line for each address, with what to do about one that failed. */
+function Results({ results, onResent, onSeeMember }: ResultsProps) {
+  const isFile = useMailIsFile()
   return (
-    <div role="alert">
-      <Notice tone="bad" action={children}>
-        {error instanceof ApiError && error.message}
-      </Notice>
+    <div role="status">
+      {results.length > 0 && (
+        <ul aria-label={words.results} className="max-h-48 divide-y overflow-y-auto rounded-md border">
+          {results.map(({ email, error }) => (
+            <li key={email} className="flex items-start gap-2 px-3 py-2">
+              {error === null ? (
+                <Check aria-hidden className="mt-0.5 size-4 shrink-0 text-good" />
+              ) : (
+                <TriangleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />
+              )}
+              <div className="min-w-0 flex-1 wrap-anywhere">
+                <p className="font-medium">{email}</p>
+                <p className={`text-[0.8125rem] ${error === null ? 'text-muted' : 'text-bad'}`}>
+                  {error === null
+                    ? words.invited[isFile ? 'file' : 'mail']
+                    : (fieldErrors(error)['email'] ?? describeError(error))}
+                </p>
+              </div>
+              <Remedy email={email} error={error} onResent={onResent} onSeeMember={onSeeMember} />
+            </li>
+          ))}
+        </ul>
+      )}
     </div>
   )
 }
 
-/** Offers to resend the pending invitation of the same address. */
-function ResendRemedy({
-  error,
-  email,
-  onSent,
-}: {
-  error: unknown
-  email: string
-  onSent: (email: string) => void
-}) {
+function Remedy({ email, error, onResent, onSeeMember }: Result & Omit<ResultsProps, 'results'>) {
+  const code = error instanceof ApiError ? error.code : null
+  if (code === 'already_member') {
+    return (
+      <Button size="small" onClick={() => onSeeMember(email)}>
+        {words.seeMember}
+      </Button>
+    )
+  }
+  return code === 'invitation_pending' && <ResendButton email={email} onResent={onResent} />
+}
+
+/** Resends the pending invitation of the same address, or renews its link. */
+function ResendButton({ email, onResent }: { email: string; onResent: (email: string) => void }) {
   const { data: invitations } = useQuery(invitationsQuery)
   const resend = useResendInvitation()
+  const toasts = useToasts()
+  const resendWords = words[useMailIsFile() ? 'renewal' : 'resending']
   const pending = invitations?.find(
-    ({ status, invitee_email }) =>
-      status === 'pending' && invitee_email.toLowerCase() === email.trim().toLowerCase(),
+    ({ status, invitee_email: invitee }) =>
+      status === 'pending' && invitee.toLowerCase() === email.toLowerCase(),
   )
+  if (!pending) return null
   return (
-    <>
-      <Remedy error={error}>
-        {pending && (
-          <Button
-            size="small"
-            busy={resend.isPending}
-            onClick={() => resend.mutate(pending.id, { onSuccess: () => onSent(pending.invitee_email) })}
-          >
-            {text.organization.resending.button}
-          </Button>
-        )}
-      </Remedy>
-      <ErrorMessage error={resend.error} />
-    </>
+    <Button
+      size="small"
+      busy={resend.isPending}
+      aria-label={resendWords.buttonFor(email)}
+      onClick={() => resend.mutate(pending.id, { onSuccess: () => onResent(email), onError: toasts.error })}
+    >
+      {resendWords.button}
+    </Button>
   )
 }

@@ -22,13 +22,13 @@ import { AuditLog } from './audit/audit-log.tsx'
 import { Fact } from './fact.tsx'
 import { InvitationList } from './invitation-list.tsx'
 import { InviteDialog } from './invite-dialog.tsx'
-import { MemberTable } from './member-table.tsx'
+import { PeopleTab } from './people/people-tab.tsx'
 import { useUpdateOrganization } from './queries.ts'
-import { ServiceMembersSection } from './service-members/service-members-section.tsx'
+import { ProgramsTab } from './service-members/programs-tab.tsx'
 
 type Tab = keyof typeof text.organization.tabs
 
-/** Members, invitations, settings and audit log of the current organization. */
+/** People, programs, invitations, settings and audit log of the current organization. */
 export function OrganizationPage() {
   const { data: organization } = useSuspenseQuery(organizationQuery)
   const { tab: wanted, invite } = useSearch({ from: '/app/organization' })
@@ -37,25 +37,27 @@ export function OrganizationPage() {
   const mayInvite = can('manageInvitations')
 
   const allowed: Tab[] = [
-    'members',
+    'people',
+    ...(can('manageMembers') ? (['programs'] as const) : []),
     ...(mayInvite ? (['invitations'] as const) : []),
     'settings',
     ...(can('readAuditLog') ? (['audit'] as const) : []),
   ]
-  const tab = allowed.find((name) => name === wanted) ?? 'members'
-  const show = (tab: Tab, inviting = false, replace = true) =>
-    void navigate({ search: { tab, invite: inviting ? 'yes' : undefined }, replace })
-  const startInviting = () => show(tab, true)
+  const tab = allowed.find((name) => name === wanted) ?? 'people'
+  const show = (tab: Tab) => void navigate({ search: { tab } })
+  // Replaces the entry of the dialog in the history.
+  const leaveDialog = (tab: Tab, q?: string) => void navigate({ search: { tab, q }, replace: true })
+  const setInviting = (inviting: boolean) =>
+    void navigate({
+      search: (before) => ({ ...before, invite: inviting ? 'yes' : undefined }),
+      replace: true,
+      resetScroll: false,
+    })
+  const startInviting = () => setInviting(true)
 
   const contents: Record<Tab, ReactNode> = {
-    members: can('manageMembers') ? (
-      <div className="grid gap-6">
-        <MemberTable services={false} />
-        <ServiceMembersSection />
-      </div>
-    ) : (
-      <MemberTable services />
-    ),
+    people: <PeopleTab />,
+    programs: <ProgramsTab />,
     invitations: <InvitationList onInvite={startInviting} />,
     settings: (
       <div className="grid gap-6">
@@ -85,19 +87,18 @@ export function OrganizationPage() {
       <Tabs
         label={text.pages.organization.title}
         value={tab}
-        onValueChange={(next) => show(next, false, false)}
+        onValueChange={show}
         tabs={allowed.map((value) => ({
           value,
           label: text.organization.tabs[value],
           content: contents[value],
         }))}
       />
-      {mayInvite && (
+      {mayInvite && invite === 'yes' && (
         <InviteDialog
-          open={invite === 'yes'}
-          onClose={() => show(tab)}
-          onSent={() => show('invitations')}
-          onSeeMembers={() => show('members')}
+          onClose={() => setInviting(false)}
+          onSent={() => leaveDialog('invitations')}
+          onSeeMember={(email) => leaveDialog('people', email)}
         />
       )}
     </Page>

@@ -3,21 +3,24 @@ import { page } from '../../routing/page.ts'
 import { readText } from '../../routing/search.ts'
 import type { RawSearch } from '../../routing/search.ts'
 import { text } from '../../text/index.ts'
+import type { PeopleSearch } from './people/people-search.ts'
 
-interface OrganizationSearch {
+interface OrganizationSearch extends PeopleSearch {
   tab?: string | undefined
   /** `yes` opens the invite dialog. */
   invite?: 'yes' | undefined
-  /** Finds people by name or email. */
-  q?: string | undefined
 }
 
 export const organizationPage = page({
   path: '/organization',
-  readSearch: ({ tab, invite, q }: RawSearch): OrganizationSearch => ({
+  readSearch: ({ tab, invite, q, role, kind, sort, page }: RawSearch): OrganizationSearch => ({
     tab: readText(tab),
     invite: invite === 'yes' ? 'yes' : undefined,
     q: readText(q),
+    role: readText(role),
+    kind: readText(kind),
+    sort: readText(sort),
+    page: readText(page),
   }),
   heading: text.pages.organization,
   navigation: { icon: Users },

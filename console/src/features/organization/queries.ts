@@ -38,8 +38,10 @@ export function useInvite() {
   return useMutation({
     mutationFn: (invitation: InvitationRequestInput) =>
       callApi('POST', '/v1/organization/invitations', { body: invitation }),
-    onSuccess: (invitation) =>
-      queryClient.setQueryData(invitationsQuery.queryKey, (before) => before && [invitation, ...before]),
+    onSuccess: (invitation) => {
+      queryClient.setQueryData(invitationsQuery.queryKey, (before) => before && [invitation, ...before])
+      void queryClient.invalidateQueries({ queryKey: membersQuery.queryKey })
+    },
     // The error may refer to an invitation that the cached list does not have yet.
     onError: () => void queryClient.invalidateQueries({ queryKey: invitationsQuery.queryKey }),
   })
@@ -60,12 +62,8 @@ export function useResendInvitation() {
 }
 
 /** Returns the link of a pending invitation. Only a server without a mail server reveals it. */
-export function useInvitationLink() {
-  return useMutation({
-    mutationFn: (id: number) =>
-      callApi('POST', '/v1/organization/invitations/{invitation_id}/link', { path: { invitation_id: id } }),
-  })
-}
+export const readInvitationLink = (id: number) =>
+  callApi('POST', '/v1/organization/invitations/{invitation_id}/link', { path: { invitation_id: id } })
 
 export function useUpdateRole() {
   const queryClient = useQueryClient()
@@ -98,6 +96,9 @@ export function useCancelInvitation() {
     mutationFn: (id: number) =>
       callApi('DELETE', '/v1/organization/invitations/{invitation_id}', { path: { invitation_id: id } }),
     // Not awaited: the refreshed row has no button, which says first that the invitation was cancelled.
-    onSettled: () => void queryClient.invalidateQueries({ queryKey: invitationsQuery.queryKey }),
+    onSettled() {
+      void queryClient.invalidateQueries({ queryKey: invitationsQuery.queryKey })
+      void queryClient.invalidateQueries({ queryKey: membersQuery.queryKey })
+    },
   })
 }

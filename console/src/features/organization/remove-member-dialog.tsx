@@ -1,11 +1,11 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Suspense, useId, useState } from 'react'
 import type { ComponentProps } from 'react'
+import type { HandOver } from '../../contract.ts'
 import type { ManagedMember } from './managed-roles.ts'
 import { ApiError } from '../../api/client.ts'
 import { organizationQuery } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
-import { SelectField } from '../../components/field.tsx'
 import { Skeleton } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { useLeaveOrganization } from '../../domain/session/organizations.ts'
@@ -13,7 +13,8 @@ import { ActiveDeployments } from '../../domain/deployments/active-deployments.t
 import { text } from '../../text/index.ts'
 import { organizationDeploymentsQuery, ownDeploymentsQuery } from '../../domain/deployments/queries.ts'
 import { isFinished } from '../../domain/deployments/status.ts'
-import { membersQuery } from '../../domain/members/queries.ts'
+import type { FoundPerson } from '../../domain/members/person-search.tsx'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { useRemoveMember } from './queries.ts'
 
 interface RemoveMemberDialogProps {
@@ -25,7 +26,21 @@ interface RemoveMemberDialogProps {
 
 type ActiveDeployment = ComponentProps<typeof ActiveDeployments>['deployments'][number]
 
+/** What happens to the active deployments */
+type Choice = { act: 'end' } | { act: 'transfer'; to: FoundPerson | null }
+
+/** Null as long as the choice is incomplete. */
+function toHandOver(choice: Choice | null): HandOver | null {
+  if (choice?.act === 'end') return { deployments: 'end' }
+  return choice?.to ? { deployments: 'transfer', to: choice.to.userId } : null
+}
+
 const words = text.organization
+
+// Few members who leave have active deployments.
+const PersonSearch = lazyPart(() =>
+  import('../../domain/members/person-search.tsx').then((module) => module.PersonSearch),
+)
 
 /** Removes a member, or leaves. If deployments are active, names them and asks what happens to them. */
 export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialogProps) {
@@ -35,7 +50,7 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
   const { error, isPending } = isOwn ? leave : remove
   const toasts = useToasts()
   // Neither ending nor transferring is a default: each affects what is in production.
-  const [choice, setChoice] = useState('')
+  const [choice, setChoice] = useState<Choice | null>(null)
   const { data: listed, isLoading } = useQuery({
     ...(isOwn ? ownDeploymentsQuery : organizationDeploymentsQuery),
     select: ({ items }) =>
@@ -53,11 +68,7 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
   if (reported && reported !== refused) setRefused(reported)
   const known: ActiveDeployment[] = refused.length > 0 ? refused : (listed ?? [])
   const deployments = known.length > 0 ? known : null
-  const handOver = !deployments
-    ? {}
-    : choice === 'end'
-      ? { deployments: 'end' as const }
-      : { deployments: 'transfer' as const, to: Number(choice) }
+  const handOver = deployments ? toHandOver(choice) : {}
   const onRemoved = () => {
     toasts.success(words.removed(member.name))
     onClose()
@@ -77,16 +88,23 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
       dangerous
       busy={isPending}
       error={isActive ? null : error}
-      disabled={isLoading || (deployments !== null && choice === '')}
-      onConfirm={() =>
-        isOwn ? leave.mutate(handOver) : remove.mutate({ id: member.id, handOver }, { onSuccess: onRemoved })
-      }
+      disabled={isLoading || handOver === null}
+      onConfirm={() => {
+        if (handOver === null) return
+        if (isOwn) leave.mutate(handOver)
+        else remove.mutate({ id: member.id, handOver }, { onSuccess: onRemoved })
+      }}
     >
       {isLoading && <Skeleton className="h-16" />}
       {deployments && (
         <>
           <ActiveDeployments title={words.deploymentsActive(deployments.length)} deployments={deployments} />
-          <DeploymentsChoice member={member} count={deployments.length} value={choice} onChange={setChoice} />
+          <DeploymentsChoice
+            member={member}
+            count={deployments.length}
+            choice={choice}
+            onChange={setChoice}
+          />
         </>
       )}
     </ConfirmDialog>
@@ -96,31 +114,53 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
 function DeploymentsChoice({
   member,
   count,
-  value,
+  choice,
   onChange,
 }: {
   member: ManagedMember
   count: number
-  value: string
-  onChange: (value: string) => void
+  choice: Choice | null
+  onChange: (choice: Choice) => void
 }) {
-  const { data: members = [] } = useQuery(membersQuery)
-  const recipients = members.filter(({ id, role }) => id !== member.id && role !== 'viewer')
+  const [end, transfer] = [useId(), useId()]
   return (
-    <SelectField
-      label={words.deploymentsChoice}
-      value={value}
-      onChange={({ target }) => onChange(target.value)}
-    >
-      <option value="" disabled>
-        {words.choose}
-      </option>
-      {recipients.map(({ user_id, name }) => (
-        <option key={user_id} value={user_id}>
-          {words.transferTo(count, name)}
-        </option>
+    <fieldset className="grid gap-2">
+      <legend className="mb-1.5 font-medium">{words.deploymentsChoice}</legend>
+      {(
+        [
+          [transfer, 'transfer', words.transferDeployments(count)],
+          [end, 'end', words.endDeployments(count)],
+        ] as const
+      ).map(([id, act, label]) => (
+        <div key={id} className="flex items-center gap-2.5">
+          <input
+            type="radio"
+            id={id}
+            name={`${end} act`}
+            className="accent-accent"
+            checked={choice?.act === act}
+            onChange={() => onChange(act === 'end' ? { act } : { act, to: null })}
+          />
+          <label htmlFor={id}>{label}</label>
+        </div>
       ))}
-      <option value="end">{words.endDeployments(count)}</option>
-    </SelectField>
+      {choice?.act === 'transfer' && (
+        <>
+          <Suspense fallback={<Skeleton className="h-30" />}>
+            <PersonSearch
+              label={words.recipient}
+              placeholder={words.searchRecipient}
+              none={words.noRecipient}
+              chosen={choice.to?.userId ?? null}
+              onChoose={(to) => onChange({ act: 'transfer', to })}
+              leavesOut={({ user_id: userId, role }) => userId === member.user_id || role === 'viewer'}
+            />
+          </Suspense>
+          <p role="status" className="text-muted">
+            {choice.to ? words.transfersTo(count, choice.to.name) : words.chooseRecipient}
+          </p>
+        </>
+      )}
+    </fieldset>
   )
 }

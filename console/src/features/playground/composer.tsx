@@ -1,4 +1,5 @@
 import { ArrowUp, Square } from 'lucide-react'
+import { useEffect } from 'react'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
 import { sendPrompt, conversation, setDraft, stopAllAnswers } from './conversation.ts'
@@ -21,6 +22,10 @@ export function Composer({ readyIds, busy, valid }: ComposerProps) {
     if (sendable) sendPrompt(draft.trim(), readyIds)
     focusComposer()
   }
+  useEffect(() => {
+    const { activeElement } = document
+    if (activeElement === document.body || activeElement?.id === 'content') focusComposer()
+  }, [])
   return (
     <div className="mx-auto grid w-full max-w-3xl rounded-xl border border-line-strong/70 bg-surface focus-within:outline-2 focus-within:outline-accent">
       <textarea

@@ -12,9 +12,9 @@ import { RoleChoice } from '../role-choice.tsx'
 import { RoleDialog } from '../role-dialog.tsx'
 import { NamingDialog } from './naming-dialog.tsx'
 import { useAddServiceMember, useRotatePassword, useUpdateServiceMember } from './queries.ts'
+import { serviceRoles } from './roles.ts'
 
 const words = text.serviceMembers
-const roles = ['viewer', 'member'] as const
 
 /** The open dialog: a form or a question about a service member, or credentials shown once. */
 export type OpenDialog =
@@ -42,7 +42,7 @@ export function ServiceMemberDialogs({ open, onChange }: DialogsProps) {
     case 'rotate':
       return <RotateDialog member={open.member} onClose={close} onIssued={show} />
     case 'role':
-      return <RoleDialog member={open.member} roles={roles} onClose={close} />
+      return <RoleDialog member={open.member} roles={serviceRoles} onClose={close} />
     case 'remove':
       return <RemoveMemberDialog member={open.member} isOwn={false} onClose={close} />
     case 'credentials':
@@ -80,7 +80,7 @@ function AddDialog({ onClose, onIssued }: IssueProps) {
           required
           error={fieldErrors(addition.error).name}
         />
-        <RoleChoice roles={roles} chosen="member" />
+        <RoleChoice roles={serviceRoles} chosen="member" />
         <NetworksField error={addition.error} />
       </Form>
     </Dialog>

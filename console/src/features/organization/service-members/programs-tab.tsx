@@ -1,27 +1,33 @@
 import { useQuery } from '@tanstack/react-query'
-import { EllipsisVertical } from 'lucide-react'
+import { Bot, EllipsisVertical } from 'lucide-react'
 import { Suspense, useState } from 'react'
 import type { ServiceMember } from '../../../contract.ts'
 import { Badge } from '../../../components/badge.tsx'
 import { Button } from '../../../components/button.tsx'
 import { Menu, MenuItem } from '../../../components/menu.tsx'
 import { Section } from '../../../components/page.tsx'
-import { ErrorState, SkeletonRows } from '../../../components/states.tsx'
+import { EmptyState, ErrorState, SkeletonRows } from '../../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../../components/table.tsx'
-import { formatRelative } from '../../../format.ts'
+import { useNow } from '../../../components/use-now.ts'
+import { formatMoment, formatRelative } from '../../../format.ts'
 import { lazyPart } from '../../../routing/lazy-part.ts'
 import { text } from '../../../text/index.ts'
+import { describeActivity } from '../describe-activity.ts'
 import type { OpenDialog } from './dialogs.tsx'
 import { serviceMembersQuery } from './queries.ts'
 
 const words = text.serviceMembers
 
+const note = 'truncate text-[0.8125rem] text-muted'
+
 const Dialogs = lazyPart(() => import('./dialogs.tsx').then((module) => module.ServiceMemberDialogs))
 
-/** The programs among the members, with an admin's actions; requires the `manageMembers` permission. */
-export function ServiceMembersSection() {
+/** The programs of the organization, with an admin's actions; requires the `manageMembers` permission. */
+export function ProgramsTab() {
   const { data: members, error, refetch } = useQuery(serviceMembersQuery)
   const [open, setOpen] = useState<OpenDialog | null>(null)
+  // A poll without changes does not re-render, so update relative times here.
+  useNow(10_000)
   return (
     <Section
       flush
@@ -36,7 +42,17 @@ export function ServiceMembersSection() {
           <SkeletonRows count={1} />
         )
       ) : members.length === 0 ? (
-        <p className="px-5 py-4 text-muted">{words.none}</p>
+        <EmptyState
+          icon={<Bot />}
+          title={words.none}
+          action={
+            <Button variant="primary" onClick={() => setOpen({ dialog: 'add' })}>
+              {words.add}
+            </Button>
+          }
+        >
+          {words.noneHint}
+        </EmptyState>
       ) : (
         <Table
           label={words.title}
@@ -44,7 +60,9 @@ export function ServiceMembersSection() {
             <>
               <HeadCell>{text.organization.name}</HeadCell>
               <HeadCell>{text.organization.role}</HeadCell>
-              <HeadCell className="hidden sm:table-cell">{words.networks}</HeadCell>
+              <HeadCell className="hidden sm:table-cell">{words.lastUsed}</HeadCell>
+              <HeadCell className="hidden md:table-cell">{words.passwordAge}</HeadCell>
+              <HeadCell className="hidden lg:table-cell">{words.networks}</HeadCell>
               <HeadCell>
                 <span className="sr-only">{text.organization.actions}</span>
               </HeadCell>
@@ -67,6 +85,8 @@ export function ServiceMembersSection() {
 
 function ServiceMemberRow({ member, onOpen }: { member: ServiceMember; onOpen: (open: OpenDialog) => void }) {
   const { name, email, role, allowed_networks: networks, previous_password_ends_at: previous } = member
+  const lastUsed = describeActivity(member.last_active_at)
+  const passwordAge = formatRelative(member.password_created_at)
   return (
     <tr>
       <Cell className="w-full max-w-0">
@@ -76,7 +96,9 @@ function ServiceMemberRow({ member, onOpen }: { member: ServiceMember; onOpen: (
         <div className="truncate text-muted" title={email}>
           {email}
         </div>
-        <div className="truncate text-[0.8125rem] text-muted sm:hidden">{networks.join(', ')}</div>
+        <div className={`${note} sm:hidden`}>{words.usedAt(lastUsed)}</div>
+        <div className={`${note} md:hidden`}>{words.passwordFrom(passwordAge)}</div>
+        <div className={`${note} font-mono lg:hidden`}>{networks.join(', ')}</div>
         {previous !== null && (
           <div className="text-[0.8125rem] text-muted">{words.previousUntil(formatRelative(previous))}</div>
         )}
@@ -84,7 +106,11 @@ function ServiceMemberRow({ member, onOpen }: { member: ServiceMember; onOpen: (
       <Cell>
         <Badge>{text.shell.role[role]}</Badge>
       </Cell>
-      <Cell className="hidden max-w-60 truncate font-mono text-[0.8125rem] text-muted sm:table-cell">
+      <Cell className="hidden whitespace-nowrap text-muted sm:table-cell">{lastUsed}</Cell>
+      <Cell className="hidden whitespace-nowrap text-muted md:table-cell">
+        <span title={formatMoment(member.password_created_at)}>{passwordAge}</span>
+      </Cell>
+      <Cell className="hidden max-w-60 truncate font-mono text-[0.8125rem] text-muted lg:table-cell">
         <span title={networks.join(', ')}>{networks.join(', ')}</span>
       </Cell>
       <Cell className="pl-0">
