@@ -2,7 +2,7 @@ CREATE TABLE deployments (
   id                     uuid PRIMARY KEY,
   user_id                bigint NOT NULL REFERENCES users (id),
   organization_id        bigint NOT NULL REFERENCES organizations (id),
-  shared_with            text CHECK (shared_with = 'organization'),
+  shared_with            jsonb CHECK (shared_with = '"organization"' OR jsonb_typeof(shared_with) = 'object'),
   alias                  text CHECK (alias ~ '^[A-Za-z0-9._:/-]{1,128}$'),
   model_name             text NOT NULL,
   model_format           text NOT NULL,
@@ -67,7 +67,7 @@ CREATE INDEX deployments_organization_list_idx ON deployments (organization_id, 
 CREATE INDEX deployments_shared_idx ON deployments (organization_id, created_at DESC, id DESC) WHERE shared_with IS NOT NULL;
 CREATE INDEX deployments_due_idx ON deployments (reconcile_at) WHERE reconcile_at IS NOT NULL;
 COMMENT ON COLUMN deployments.shared_with IS
-  'organization: every member whose current organization it is may call the deployment; NULL if only its owner may';
+  '"organization": every member whose current organization it is may call the deployment; {"teams", "members"}: those with these ids; NULL if only its owner may';
 COMMENT ON COLUMN deployments.alias IS 'A further name for requests, which several deployments may have';
 COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment; JSON with a version, which stored-model.ts writes and parses';
 COMMENT ON COLUMN deployments.adapters IS 'The LoRAs that the deployment serves, copied from the catalog when they were added';

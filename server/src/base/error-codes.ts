@@ -143,6 +143,8 @@ export const errorCodes = {
     kind: 'conflict',
     meaning: 'The organization has as many service members as it can.',
   },
+  team_exists: { kind: 'conflict', meaning: 'The organization has a team of this name.' },
+  too_many_teams: { kind: 'conflict', meaning: 'The organization has as many teams as it can.' },
   deployments_active: {
     kind: 'conflict',
     meaning: 'The member has active deployments; `deployment_ids` lists them.',

@@ -11,6 +11,8 @@ export interface Standing {
   role: RoleName
   /** True if the session lacks the second factor that the organization requires: only personal routes work */
   requiresSecondFactorSetup: boolean
+  /** The teams of the member, oldest first */
+  teamIds: readonly number[]
   /** Until when an exhausted budget refuses the member's calls of others' deployments; null for none */
   callsBlockedUntil: Date | null
 }

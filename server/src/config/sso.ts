@@ -126,9 +126,9 @@ export function readSso(settings: Settings, problems: string[]): SsoConfig | nul
   if (settings.OIDC_ROLE_GROUPS.length > 0 && settings.OIDC_GROUPS_CLAIM === undefined) {
     problems.push('OIDC_ROLE_GROUPS: needs the claim with the groups; set OIDC_GROUPS_CLAIM too')
   }
-  if (settings.OIDC_ROLE_GROUPS.length > 0 && isOpenToEverybody(OIDC_ISSUER_URL)) {
+  if (settings.OIDC_GROUPS_CLAIM !== undefined && isOpenToEverybody(OIDC_ISSUER_URL)) {
     problems.push(
-      'OIDC_ROLE_GROUPS: must be empty with an issuer of all Microsoft tenants, where everybody can make any group',
+      'OIDC_GROUPS_CLAIM: must be empty with an issuer of all Microsoft tenants, where everybody can make any group',
     )
   }
   return {

@@ -81,12 +81,13 @@ const sharedReads: Readonly<Record<string, { tables: readonly string[]; why: str
   },
   placement: { tables: ['deployments', 'instances'], why: 'how long the last starts of a variant took' },
   sessions: {
-    tables: ['budgets', 'memberships', 'organizations', 'passkeys', 'totp_factors', 'users'],
-    why: 'the viewer: organizations, roles, and where a second factor is missing or a budget is exhausted',
+    tables: ['budgets', 'memberships', 'organizations', 'passkeys', 'team_members', 'totp_factors', 'users'],
+    why: 'the viewer: organizations, roles, teams, and where a second factor is missing or a budget is exhausted',
   },
   'sign-in': { tables: ['users'], why: 'the account of an emailed link' },
   sso: { tables: ['users'], why: 'the account that is linked to an identity' },
   statistics: { tables: ['deployments', 'users'], why: 'deployments that are unknown, names of callers' },
+  teams: { tables: ['memberships', 'users'], why: 'names and emails of members' },
 }
 
 /** The owner of each table: the feature whose `tables.ts` declares it. */

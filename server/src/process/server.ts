@@ -37,6 +37,7 @@ import { organizationRoutes } from '../features/organizations/routes.ts'
 import { scriptSessionRoutes } from '../features/own-account/script-session-routes.ts'
 import { secondFactorRoutes } from '../features/second-factors/routes.ts'
 import { serviceMemberRoutes } from '../features/service-members/routes.ts'
+import { teamRoutes } from '../features/teams/routes.ts'
 import { findViewer } from '../features/sessions/find-viewer.ts'
 import { profileRoutes } from '../features/own-account/profile-routes.ts'
 import { currentSessionRoute, ownSessionRoutes } from '../features/sessions/routes.ts'
@@ -280,6 +281,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
       auditRoutes(own, application)
       memberRoutes(own, application)
       serviceMemberRoutes(own, application)
+      teamRoutes(own, application)
       changePasswordRoute(own, application)
       ownSessionRoutes(own, application)
       scriptSessionRoutes(own, application)

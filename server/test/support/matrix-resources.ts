@@ -11,6 +11,7 @@ import { createPortalSession } from '../../src/features/billing/processor/hosted
 import { getAccountOf } from '../../src/features/billing/account/store.ts'
 import { createOrganization } from '../../src/features/organizations/create-organization.ts'
 import { createServiceMember } from '../../src/features/service-members/create-service-member.ts'
+import { createTeam, setTeamMember } from '../../src/features/teams/manage-teams.ts'
 import { createClient, registerClient } from './client.ts'
 import type { Account } from './organizations.ts'
 import { callSandbox } from './sandbox.ts'
@@ -119,6 +120,16 @@ export async function addServiceMember({ server, tenants }: Caller): Promise<num
   const settings = { allowed_networks: ['127.0.0.0/8'], may_name_members: false, member_header: null }
   const program = { name: 'Nightly report', role: 'member', ...settings } as const
   return (await createServiceMember(server.application, owner, program)).member.id
+}
+
+/** Adds a team with a member to the first tenant. */
+export async function addTeam(caller: Caller): Promise<{ id: number; userId: number }> {
+  const { application } = caller.server
+  const owner = toViewer(caller.tenants.members.super_admin)
+  const { id } = await createTeam(application, owner, newEmail())
+  const { userId } = await addMember(caller)
+  await setTeamMember(application, owner, { id, userId, belongs: true })
+  return { id, userId }
 }
 
 /** Replaces the budget of the first tenant's organization and returns its id. */

@@ -7,6 +7,7 @@ import {
   addInvitationFor,
   addMember,
   addServiceMember,
+  addTeam,
   addModel,
   addOpenInvitation,
   addPerson,
@@ -103,6 +104,12 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/organization/service-members                       401        403     403     200    200          200       service_member.created
   PATCH  /v1/organization/service-members/{member_id}           401        403     403     200    200          404       service_member.updated
   POST   /v1/organization/service-members/{member_id}/rotate    401        403     403     200    200          404       service_member.password_rotated
+  GET    /v1/organization/teams                                 401        200     200     200    200          200       -
+  POST   /v1/organization/teams                                 401        403     403     200    200          200       team.created
+  PATCH  /v1/organization/teams/{team_id}                       401        403     403     200    200          404       team.updated
+  DELETE /v1/organization/teams/{team_id}                       401        403     403     204    204          404       team.deleted
+  PUT    /v1/organization/teams/{team_id}/members/{user_id}     401        403     403     204    204          404       team.member_added
+  DELETE /v1/organization/teams/{team_id}/members/{user_id}     401        403     403     204    204          404       team.member_removed
   POST   /v1/organization/leave                                 401        204     204     204    204          409       member.left
   GET    /v1/organization/invitations                           401        403     403     200    200          200       -
   POST   /v1/organization/invitations                           401        403     403     200    200          200       invitation.created
@@ -452,6 +459,21 @@ const requests: Record<string, MakeRequest> = {
   'POST /v1/organization/service-members/{member_id}/rotate': async (caller) => ({
     parameters: { member_id: await addServiceMember(caller) },
   }),
+  'POST /v1/organization/teams': () => ({ body: { name: newEmail() } }),
+  'PATCH /v1/organization/teams/{team_id}': async (caller) => ({
+    parameters: { team_id: (await addTeam(caller)).id },
+    body: { name: newEmail() },
+  }),
+  'DELETE /v1/organization/teams/{team_id}': async (caller) => ({
+    parameters: { team_id: (await addTeam(caller)).id },
+  }),
+  'PUT /v1/organization/teams/{team_id}/members/{user_id}': async (caller) => ({
+    parameters: { team_id: (await addTeam(caller)).id, user_id: (await addMember(caller)).userId },
+  }),
+  'DELETE /v1/organization/teams/{team_id}/members/{user_id}': async (caller) => {
+    const { id, userId } = await addTeam(caller)
+    return { parameters: { team_id: id, user_id: userId } }
+  },
   'DELETE /v1/organization/invitations/{invitation_id}': async (caller) => ({
     parameters: { invitation_id: (await addOpenInvitation(caller)).id },
   }),

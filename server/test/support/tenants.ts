@@ -126,6 +126,7 @@ export function toViewer({ email, name, organizationId, role, userId }: Actor): 
     organizationStatus: 'active',
     role,
     requiresSecondFactorSetup: false,
+    teamIds: [],
     callsBlockedUntil: null,
   } as const
   return {

@@ -16,6 +16,7 @@ export interface AuditTarget {
     | 'deployment'
     | 'payment_method'
     | 'budget'
+    | 'team'
     | 'route'
   id: string | number
   name?: string | null | undefined

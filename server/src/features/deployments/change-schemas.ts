@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { optionalField, text, unicodeText } from '../../http/schemas.ts'
+import { entityId, optionalField, text, unicodeText } from '../../http/schemas.ts'
 import type { Requirements } from '../placement/choose-instance.ts'
 import type { DeploymentUpdate } from './changes/change-deployment.ts'
 import { cacheScopes } from './state/tables.ts'
@@ -107,11 +107,23 @@ export function toVariantChoice(body: z.infer<typeof createDeploymentBody>) {
   }
 }
 
+const sharees = z
+  .array(entityId)
+  .max(100)
+  .transform((ids) => [...new Set(ids)].toSorted((one, other) => one - other))
+  .meta({ type: 'array' })
+
 export const sharedWith = z
-  .enum(['organization'])
+  .union([
+    z.enum(['organization']),
+    z.object({
+      teams: sharees.default([]).describe('Ids of teams of the organization'),
+      members: sharees.default([]).describe('User ids of members of the organization'),
+    }),
+  ])
   .nullable()
   .describe(
-    '`organization`: every member of the organization may call the model while it is their current organization; null: only the owner',
+    'Who may call the model while the organization is their current one. `organization`: every member; an object: these teams and members; null: only the owner',
   )
 
 const schedule = z

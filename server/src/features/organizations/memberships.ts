@@ -31,6 +31,24 @@ export async function isMember(db: Database, userId: number, organizationId: num
   return membership !== undefined
 }
 
+/** Those of the users who are members. Keeps their memberships until the transaction ends. */
+export async function listMemberIds(
+  transaction: DatabaseTransaction,
+  organizationId: number,
+  userIds: readonly number[],
+): Promise<number[]> {
+  if (userIds.length === 0) return []
+  const rows = await transaction
+    .selectFrom('memberships')
+    .select('user_id')
+    .where('organization_id', '=', organizationId)
+    .where('user_id', 'in', userIds)
+    .orderBy('user_id')
+    .forKeyShare()
+    .execute()
+  return rows.map(({ user_id: userId }) => userId)
+}
+
 /** Whether a member of the organization has this email, ignoring case. */
 export async function isMemberEmail(db: Database, organizationId: number, email: string): Promise<boolean> {
   const membership = await db

@@ -51,6 +51,7 @@ interface MembershipRow {
   organization_status: Standing['organizationStatus']
   requires_second_factor: boolean
   role: RoleName
+  team_ids: number[]
   /** As JSON has it */
   calls_blocked_until: string | null
 }
@@ -60,7 +61,8 @@ export const memberships = sql<MembershipRow[]>`
   coalesce((
     SELECT json_agg(json_build_object('organization_id', organizations.id, 'organization_name', organizations.name,
       'organization_status', organizations.status, 'requires_second_factor', organizations.requires_second_factor,
-      'role', memberships.role, 'calls_blocked_until', (SELECT exhausted_until FROM budgets
+      'role', memberships.role, 'team_ids', (SELECT coalesce(json_agg(team_id ORDER BY team_id), '[]') FROM team_members
+        WHERE team_members.organization_id = organizations.id AND team_members.user_id = users.id), 'calls_blocked_until', (SELECT exhausted_until FROM budgets
         WHERE scope = 'member' AND budgets.organization_id = organizations.id AND budgets.user_id = users.id)) ORDER BY memberships.id)
     FROM memberships JOIN organizations ON organizations.id = memberships.organization_id
     WHERE memberships.user_id = users.id
@@ -120,6 +122,7 @@ export function toPerson(row: PersonRow): Person {
       organizationStatus: membership.organization_status,
       role: membership.role,
       requiresSecondFactorSetup: membership.requires_second_factor && row.lacks_second_factor,
+      teamIds: membership.team_ids,
       callsBlockedUntil: blockedUntil === null ? null : new Date(blockedUntil),
     })),
   }

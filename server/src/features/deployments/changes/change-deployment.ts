@@ -21,7 +21,9 @@ import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
 import { describeTarget } from '../state/audit-target.ts'
 import type { Deployment } from '../state/store.ts'
 import { pickSettings } from '../state/settings-change.ts'
-import type { EngineSettings, SharedWith } from '../state/tables.ts'
+import type { SharedWith } from '../state/shared-with.ts'
+import type { EngineSettings } from '../state/tables.ts'
+import { requireSharees } from './require-sharees.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'prices'>
 
@@ -92,6 +94,7 @@ export async function changeDeployment(
       deps.clock(),
       async (transaction, updated) => {
         const { organization_id: organizationId } = updated
+        if ('shared_with' in columns) await requireSharees(transaction, updated)
         if (more > 0) await assertWithinLimit(transaction, deps, organizationId)
         if (claimsNames) await claimNames(transaction, viewer, updated, deps.clock())
         const { target, details } = await describeTarget(transaction, viewer, deployment)
@@ -155,7 +158,7 @@ function toChange(
       },
       message: describeMinimums(minimums),
     },
-    sharedWith !== deployment.shared_with && {
+    !isDeepStrictEqual(sharedWith, deployment.shared_with) && {
       columns: { shared_with: sharedWith },
       message: describeSharing(sharedWith),
     },
@@ -210,9 +213,9 @@ function describeVersion(version: string | null): string {
 }
 
 function describeSharing(sharedWith: SharedWith | null): string {
-  return sharedWith === null
-    ? 'Only the owner may call the model from now on.'
-    : 'The members of the organization may call the model from now on.'
+  if (sharedWith === null) return 'Only the owner may call the model from now on.'
+  const whose = sharedWith === 'organization' ? 'The members' : 'Some teams or members'
+  return `${whose} of the organization may call the model from now on.`
 }
 
 function describeAlias(alias: string | null): string {

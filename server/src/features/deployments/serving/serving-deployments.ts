@@ -16,6 +16,7 @@ import { judgeAccess } from '../state/judge-access.ts'
 import type { AccessRefusal, DeploymentOwnership } from '../state/judge-access.ts'
 import { personsOf } from './asker.ts'
 import type { Asker } from './asker.ts'
+import { toSharee } from '../state/shared-with.ts'
 import { toAccessError, toOwnership } from '../state/access-deployment.ts'
 import { existsUnshared, listDeploymentsByName, listCallableDeployments } from '../state/store.ts'
 import type { Deployment, ServingScope } from '../state/store.ts'
@@ -150,9 +151,9 @@ function findLora({ adapters }: Deployment, name: string): ModelLora | null {
   return adapters.find(({ modelName }) => modelName === name) ?? null
 }
 
-/** The viewer's own deployments, and those that others share with their current organization. */
-function servingScopes({ userId, organizationId }: Viewer): [ServingScope, ServingScope] {
-  return [{ ownerId: userId }, { organizationId, exceptOwnerId: userId }]
+/** The viewer's own deployments, and those that others share with them in their current organization. */
+function servingScopes(viewer: Viewer): [ServingScope, ServingScope] {
+  return [{ ownerId: viewer.userId }, { sharee: toSharee(viewer) }]
 }
 
 function lazily<Value>(read: () => Promise<Value>): () => Promise<Value> {

@@ -4,6 +4,8 @@ import { escapeLike } from '../../../database/escape-like.ts'
 import type { Database } from '../../../database/tables.ts'
 import { costSince, requestsSince } from '../../metering/deployment-totals.ts'
 import { addHours, floorHour, floorMonth } from '../../metering/hours.ts'
+import { isSharedTo } from './shared-with.ts'
+import type { Sharee } from './shared-with.ts'
 import { deploymentStatuses } from './lifecycle.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
 import { summaryColumns } from './store.ts'
@@ -18,10 +20,15 @@ export type DeploymentListScope = {
       of: 'owner'
       userId: number
       organizationIds: readonly number[]
-      /** Adds those that others share with this organization */
-      sharedWithin: number | null
+      /** Adds those that others share with this member */
+      sharee: Sharee | null
     }
-  | { of: 'organization'; organizationId: number; onlyShared: boolean }
+  | {
+      of: 'organization'
+      organizationId: number
+      /** Only those that this member shares or that are shared with them; null for all */
+      sharee: Sharee | null
+    }
 )
 
 /** What a list shows of its scope. */
@@ -127,7 +134,7 @@ async function countDeployments(
 /** Whether `deployment_counts` has the total. */
 function isCounted(scope: DeploymentListScope, { active, search, statuses, ownerId }: DeploymentFilter) {
   const isFiltered = active || search !== null || statuses !== null || ownerId !== null
-  return !isFiltered && (scope.of === 'owner' ? scope.sharedWithin === null : !scope.onlyShared)
+  return !isFiltered && scope.sharee === null
 }
 
 function selectListed(
@@ -142,23 +149,21 @@ function selectListed(
     .$if(ownerId !== null, (query) => query.where('user_id', '=', ownerId!))
     .$if(search !== null, (query) => query.where(isFound(search!)))
   if (scope.of === 'owner') {
-    const { userId, organizationIds, sharedWithin } = scope
+    const { userId, organizationIds, sharee } = scope
     return listed.where((where) => {
       const owned = where.and([
         where('user_id', '=', userId),
         where('organization_id', 'in', organizationIds),
       ])
-      if (sharedWithin === null) return owned
-      const shared = where.and([
-        where('organization_id', '=', sharedWithin),
-        where('shared_with', 'is not', null),
-      ])
-      return where.or([owned, shared])
+      return sharee === null ? owned : where.or([owned, isSharedTo(sharee)])
     })
   }
-  return listed
-    .where('organization_id', '=', scope.organizationId)
-    .$if(scope.onlyShared, (query) => query.where('shared_with', 'is not', null))
+  const { organizationId, sharee } = scope
+  const ofOrganization = listed.where('organization_id', '=', organizationId)
+  if (sharee === null) return ofOrganization
+  return ofOrganization
+    .where('shared_with', 'is not', null)
+    .where((where) => where.or([where('user_id', '=', sharee.userId), isSharedTo(sharee)]))
 }
 
 function isFound(search: string): Expression<SqlBool> {

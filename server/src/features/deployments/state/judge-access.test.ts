@@ -16,6 +16,7 @@ function standing(changes: Partial<Standing> = {}): Standing {
     organizationStatus: 'active',
     role: 'super_admin',
     requiresSecondFactorSetup: false,
+    teamIds: [],
     callsBlockedUntil: null,
     ...changes,
   }
@@ -77,6 +78,40 @@ test.each([
     expect(judge(standing({ role }), current, { ownerId: 8, sharedWith })).toEqual(expected)
   },
 )
+
+/** Shared with team 3, and with the person whose id is 6 */
+const some = { ownerId: 8, sharedWith: { teams: [3], members: [6] } }
+
+test.each([
+  ['in the team', [2, 3], 7, true],
+  ['in another team', [2], 7, false],
+  ['in no team', [], 7, false],
+  ['named', [], 6, true],
+] as const)('a deployment shared with a team and a member: who is %s', (_, teamIds, userId, isShared) => {
+  for (const role of roles) {
+    for (const current of [1, 2]) {
+      const own = standing({ role, teamIds })
+      const person = { userId, organizationId: current, standings: [elsewhere, own] }
+      const found = acts.map(
+        (act) => judgeAccess({ act, person, deployment: { ...deployment, ...some } })?.code ?? null,
+      )
+      const manages = role === 'admin' || role === 'super_admin'
+      const call = isShared && current === 1 ? null : 'not_found'
+      const managed = [null, null, call, null, null]
+      const shared = [null, 'forbidden', call, 'forbidden', 'forbidden']
+      expect(found, `${role} ${current}`).toEqual(manages ? managed : isShared ? shared : notFound)
+    }
+  }
+})
+
+test('a team of another organization gives no access', () => {
+  const person = {
+    userId: 7,
+    organizationId: 1,
+    standings: [standing({ role: 'viewer' }), { ...elsewhere, teamIds: [3] }],
+  }
+  expect(judgeAccess({ act: 'call', person, deployment: { ...deployment, ...some } })?.code).toBe('not_found')
+})
 
 test('a person reads deployments of the organizations that let them', () => {
   const standings = [

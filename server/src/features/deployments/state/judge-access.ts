@@ -3,7 +3,8 @@ import type { Permission } from '../../../base/roles.ts'
 import { findStanding, judgeStanding } from '../../../base/standing.ts'
 import type { Standing, StandingRefusal } from '../../../base/standing.ts'
 import type { Person } from '../../../base/viewer.ts'
-import type { SharedWith } from './tables.ts'
+import { reaches } from './shared-with.ts'
+import type { SharedWith } from './shared-with.ts'
 
 /** What a person does with a deployment. `inspect` reads its log and its cost. */
 export type DeploymentAct = keyof typeof rules
@@ -57,7 +58,7 @@ export function judgeAccess({
   const relation = standing === undefined ? null : findRelation(person, standing, deployment)
   if (standing === undefined || relation === null) return { code: 'not_found' }
   // A shared model serves the members who act in its organization, admins included.
-  if (act === 'call' && relation !== 'owner' && !isSharedWith(person, deployment))
+  if (act === 'call' && relation !== 'owner' && !mayCall(person, standing, deployment))
     return { code: 'not_found' }
   const { permission, changes, by }: Rule = rules[act]
   if (!by.includes(relation)) return { code: 'forbidden', standing }
@@ -65,14 +66,18 @@ export function judgeAccess({
   return code === null ? null : { code, standing }
 }
 
-function findRelation(person: Person, { role }: Standing, deployment: DeploymentOwnership): Relation | null {
+function findRelation(person: Person, standing: Standing, deployment: DeploymentOwnership): Relation | null {
   if (deployment.ownerId === person.userId) return 'owner'
-  if (roleCan(role, 'manageDeployments')) return 'admin'
-  return deployment.sharedWith === null ? null : 'colleague'
+  if (roleCan(standing.role, 'manageDeployments')) return 'admin'
+  return isShared(person, standing, deployment) ? 'colleague' : null
 }
 
-function isSharedWith({ organizationId }: Person, deployment: DeploymentOwnership): boolean {
-  return deployment.sharedWith !== null && deployment.organizationId === organizationId
+function mayCall(person: Person, standing: Standing, deployment: DeploymentOwnership): boolean {
+  return deployment.organizationId === person.organizationId && isShared(person, standing, deployment)
+}
+
+function isShared({ userId }: Person, { teamIds }: Standing, { sharedWith }: DeploymentOwnership): boolean {
+  return reaches(sharedWith, { userId, teamIds })
 }
 
 /** The organizations in which a person may read deployments now. */

@@ -2,6 +2,7 @@ import { roleCan } from '../../../base/roles.ts'
 import { judgeStanding, toRefusalError } from '../../../base/standing.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import { listReadableOrganizations } from './judge-access.ts'
+import { toSharee } from './shared-with.ts'
 import type { DeploymentListScope } from './deployment-list.ts'
 
 export const listScopes = ['own', 'organization', 'callable'] as const
@@ -14,9 +15,9 @@ export function toListScope(viewer: Viewer, scope: (typeof listScopes)[number]):
   const refusal = judgeStanding(viewer, 'readOwnDeployments', false)
   if (scope !== 'organization') {
     const organizationIds = listReadableOrganizations(viewer)
-    const sharedWithin = scope === 'callable' && refusal === null ? organizationId : null
-    return { of: 'owner', costsOf, userId, organizationIds, sharedWithin }
+    const sharee = scope === 'callable' && refusal === null ? toSharee(viewer) : null
+    return { of: 'owner', costsOf, userId, organizationIds, sharee }
   }
   if (refusal !== null) throw toRefusalError(refusal, viewer)
-  return { of: 'organization', costsOf, organizationId, onlyShared: !seesAll }
+  return { of: 'organization', costsOf, organizationId, sharee: seesAll ? null : toSharee(viewer) }
 }

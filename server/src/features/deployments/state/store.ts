@@ -6,6 +6,8 @@ import type { Database } from '../../../database/tables.ts'
 import { servesLora } from '../../own-models/serves-lora.ts'
 import { insertInstance, makeInstance } from './instance-store.ts'
 import { startingStatuses } from './lifecycle.ts'
+import { isSharedTo, toSharee } from './shared-with.ts'
+import type { Sharee } from './shared-with.ts'
 import type { DeploymentEventsTable, DeploymentsTable } from './tables.ts'
 
 export type Deployment = Selectable<DeploymentsTable>
@@ -94,16 +96,14 @@ export function getDeployment(db: Database, id: string): Promise<Deployment> {
   return db.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
 
-/** The deployments for requests: a person's, or those that others share with an organization. */
-export type ServingScope = { ownerId: number } | { organizationId: number; exceptOwnerId: number }
+/** The deployments for requests: a person's, or those that others share with a member. */
+export type ServingScope = { ownerId: number } | { sharee: Sharee }
 
 function selectServing(db: Database, scope: ServingScope) {
   const deployments = db.selectFrom('deployments').selectAll()
   if ('ownerId' in scope) return deployments.where('user_id', '=', scope.ownerId)
-  return deployments
-    .where('organization_id', '=', scope.organizationId)
-    .where('shared_with', 'is not', null)
-    .where('user_id', '<>', scope.exceptOwnerId)
+  const { sharee } = scope
+  return deployments.where(isSharedTo(sharee)).where('user_id', '<>', sharee.userId)
 }
 
 /** Deployments with this id, engine uid, alias, model or LoRA, newest first, without terminating ones. */
@@ -128,18 +128,14 @@ export function listDeploymentsByName(
     .execute()
 }
 
-/** Whether a colleague has a deployment with this alias or model name that isn't shared. */
-export async function existsUnshared(
-  db: Database,
-  { userId, organizationId }: Pick<Viewer, 'userId' | 'organizationId'>,
-  name: string,
-): Promise<boolean> {
+/** Whether a colleague has a deployment with this alias or model name that isn't shared with the viewer. */
+export async function existsUnshared(db: Database, viewer: Viewer, name: string): Promise<boolean> {
   const found = await db
     .selectFrom('deployments')
     .select('id')
-    .where('organization_id', '=', organizationId)
-    .where('user_id', '<>', userId)
-    .where('shared_with', 'is', null)
+    .where('organization_id', '=', viewer.organizationId)
+    .where('user_id', '<>', viewer.userId)
+    .where(({ not }) => not(isSharedTo(toSharee(viewer))))
     .where('status', 'not in', ['terminating', 'terminated'])
     .where((where) => where.or([where('alias', '=', name), where('model_name', '=', name)]))
     .limit(1)

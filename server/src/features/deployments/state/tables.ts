@@ -6,6 +6,7 @@ import type { InstanceStatus } from './instance-lifecycle.ts'
 import type { EventTransition } from './event-transition.ts'
 import type { SettingsChange } from './settings-change.ts'
 import type { Recovery } from './recovery.ts'
+import type { SharedWith } from './shared-with.ts'
 import type { DeploymentStatus, WaitingState, DesiredState } from './lifecycle.ts'
 
 declare module '../../../database/tables.ts' {
@@ -47,9 +48,6 @@ export interface EngineSettings {
   engine_version: string | null
 }
 
-/** Who may call a deployment besides its owner */
-export type SharedWith = 'organization'
-
 /** Whose requests share the cached beginnings of prompts */
 export const cacheScopes = ['member', 'organization'] as const
 export type CacheScope = (typeof cacheScopes)[number]
@@ -58,7 +56,7 @@ export interface DeploymentsTable {
   id: string
   user_id: number
   organization_id: number
-  shared_with: SharedWith | null
+  shared_with: ColumnType<SharedWith | null, string | null | undefined, string | null>
   alias: string | null
   model_name: string
   model_format: string
