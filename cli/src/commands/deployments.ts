@@ -2,9 +2,11 @@ import type { Deployment } from '../../../console/src/contract.ts'
 import { connectClient } from '../api/connect.ts'
 import { findDeployment, listDeployments, toInput } from '../api/find-deployment.ts'
 import type { Context } from '../base/context.ts'
+import { usageError } from '../base/errors.ts'
 import { formatAge, formatSize } from '../base/format.ts'
 import { cleanLine, cleanText } from '../base/text.ts'
 import { describePolicy, describeSchedules } from './policy.ts'
+import { findMembers, findTeam } from './teams.ts'
 
 interface ListOptions {
   all?: boolean
@@ -13,6 +15,10 @@ interface ListOptions {
 
 interface ShareOptions {
   off?: boolean
+  /** Names */
+  team?: string[]
+  /** Emails */
+  member?: string[]
 }
 
 /** Lists deployments, newest first. */
@@ -65,7 +71,7 @@ export async function show({ env, output }: Context, wanted: string): Promise<vo
       ['Policy', describePolicy(deployment)],
       ['Schedules', describeSchedules(deployment).join('; ') || null],
       ['Owner', cleanLine(deployment.owner.email)],
-      ['Shared with', deployment.shared_with],
+      ['Shared with', describeSharing(deployment.shared_with)],
       ['Instance', deployment.selected_instance_type],
       ['Why', clean(deployment.selection_reason)],
       ['Engine', engine && `${engine.name} ${engine.version ?? ''}`],
@@ -81,21 +87,35 @@ function describeStatus({ status }: Deployment): string {
   return status === 'sleeping' ? 'sleeping: it costs nothing, and the next request wakes it' : status
 }
 
+function describeSharing(sharedWith: Deployment['shared_with']): string | null {
+  if (sharedWith === null || sharedWith === 'organization') return sharedWith
+  const { teams, members } = sharedWith
+  return `${teams.length} teams and ${members.length} members`
+}
+
 function clean(text: string | null): string | null {
   return text === null ? null : cleanText(text)
 }
 
-/** Shares a deployment with the organization, or ends that. */
-export async function share({ env, output }: Context, wanted: string, { off }: ShareOptions): Promise<void> {
+/** Shares a deployment with the organization, or with teams and members of it, or ends that. */
+export async function share({ env, output }: Context, wanted: string, options: ShareOptions): Promise<void> {
+  const { off, team = [], member = [] } = options
+  if (off && team.length + member.length > 0)
+    throw usageError('--off ends all sharing. Without it, --team and --member say who may call.')
   const client = await connectClient(env)
   const { id } = await findDeployment(client, wanted)
+  const teams = await Promise.all(team.map((name) => findTeam(client, name)))
+  const members = await findMembers(client, member)
+  const some = { teams: teams.map((each) => each.id), members: members.map(({ user_id }) => user_id) }
+  const isSome = teams.length + members.length > 0
   const deployment = await client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', {
     ...toInput(id),
-    body: { shared_with: off ? null : 'organization' },
+    body: { shared_with: off ? null : isSome ? some : 'organization' },
   })
   output.result(deployment, () => {
     const { model_name: model } = deployment
-    output.note(off ? `${model} is no longer shared.` : `All members of the organization can call ${model}.`)
+    const who = isSome ? [...team, ...member].join(', ') : 'All members of the organization'
+    output.note(off ? `${model} is no longer shared.` : `${who} can call ${model}.`)
   })
 }
 

@@ -40,8 +40,13 @@ export function defineDeploymentCommands(program: Command): void {
     .command('share')
     .description('Let all members of your organization, programs too, call a deployment')
     .argument(...deployment)
+    .option('--team <name...>', 'only these teams, and the members of --member')
+    .option('--member <email...>', 'only these members, and the teams of --team')
     .option('--off', 'end it: only you may call the deployment')
-    .addHelpText('after', examples('berth share assistant', 'berth share assistant --off'))
+    .addHelpText(
+      'after',
+      examples('berth share assistant', 'berth share assistant --team Research', 'berth share assistant --off'),
+    )
     .action(lazily(async () => (await import('../commands/deployments.ts')).share))
   program
     .command('rm')

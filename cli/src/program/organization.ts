@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { Command } from 'commander'
 import { day, examples, lazily, timeFrom, timeTo, wholeNumber } from './define.ts'
 
-/** Defines `usage`, `bill`, `budgets`, `members`, `service-members`, `invite` and `audit`. */
+/** Defines `usage`, `bill`, `budgets`, `members`, `teams`, `service-members`, `invite` and `audit`. */
 export function defineOrganizationCommands(program: Command): void {
   defineMoneyCommands(program)
   program
@@ -10,6 +10,7 @@ export function defineOrganizationCommands(program: Command): void {
     .description('List the members of your organization')
     .addHelpText('after', examples('berth members'))
     .action(lazily(async () => (await import('../commands/people.ts')).listMembers))
+  defineTeamCommands(program)
   defineServiceMemberCommands(program)
   program
     .command('invite')
@@ -31,6 +32,35 @@ export function defineOrganizationCommands(program: Command): void {
     .option('--to <time>', 'only up to this day, or before this time', timeTo)
     .addHelpText('after', examples('berth audit', 'berth audit --action deployment.created --json'))
     .action(lazily(async () => (await import('../commands/people.ts')).audit))
+}
+
+function defineTeamCommands(program: Command): void {
+  const teams = program
+    .command('teams')
+    .description('List the teams of your organization, with whom deployments can be shared')
+    .addHelpText('after', examples('berth teams', 'berth teams add Research ada@example.com'))
+    .action(lazily(async () => (await import('../commands/teams.ts')).listTeams))
+  teams
+    .command('add')
+    .description('Add a team')
+    .argument('<name>', 'what people call the team')
+    .argument('[emails...]', 'its members')
+    .addHelpText('after', examples('berth teams add Research ada@example.com grace@example.com'))
+    .action(lazily(async () => (await import('../commands/teams.ts')).addTeam))
+  teams
+    .command('members')
+    .description('Add members to a team, or take them out')
+    .argument('<name>', 'the team')
+    .argument('<emails...>', 'members of your organization')
+    .option('--out', 'take them out')
+    .addHelpText('after', examples('berth teams members Research ada@example.com --out'))
+    .action(lazily(async () => (await import('../commands/teams.ts')).changeTeam))
+  teams
+    .command('rm')
+    .description('Delete a team: what is shared with it is not anymore')
+    .argument('<name>', 'the team')
+    .addHelpText('after', examples('berth teams rm Research'))
+    .action(lazily(async () => (await import('../commands/teams.ts')).removeTeam))
 }
 
 function defineServiceMemberCommands(program: Command): void {
