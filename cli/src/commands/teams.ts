@@ -20,7 +20,11 @@ export async function listTeams({ env, output }: Context): Promise<void> {
 }
 
 /** Adds a team with these members. All are found before the team is made. */
-export async function addTeam({ env, output }: Context, name: string, emails: readonly string[]): Promise<void> {
+export async function addTeam(
+  { env, output }: Context,
+  name: string,
+  emails: readonly string[],
+): Promise<void> {
   const client = await connectClient(env)
   const members = await findMembers(client, emails)
   const team = await client.call('POST', '/v1/organization/teams', { body: { name } })

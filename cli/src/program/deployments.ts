@@ -45,7 +45,11 @@ export function defineDeploymentCommands(program: Command): void {
     .option('--off', 'end it: only you may call the deployment')
     .addHelpText(
       'after',
-      examples('berth share assistant', 'berth share assistant --team Research', 'berth share assistant --off'),
+      examples(
+        'berth share assistant',
+        'berth share assistant --team Research',
+        'berth share assistant --off',
+      ),
     )
     .action(lazily(async () => (await import('../commands/deployments.ts')).share))
   program

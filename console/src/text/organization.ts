@@ -4,6 +4,7 @@ export const organization = {
   tabs: {
     people: 'People',
     programs: 'Programs',
+    teams: 'Teams',
     invitations: 'Invitations',
     settings: 'Settings',
     audit: 'Audit log',

@@ -13,6 +13,7 @@ import { text } from '../../text/index.ts'
 import { DeploymentActions } from './deployment-actions.tsx'
 import { HeadFacts } from './head-facts.tsx'
 import { OverviewTab } from './overview-tab.tsx'
+import { nameSharing } from './name-sharing.ts'
 import { usePayer } from './payer.ts'
 import { useDeployment } from './queries.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
@@ -103,7 +104,7 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
           </span>
           {describeDeployment(deployment)}
           {sharedWith !== null && payer.name !== null && (
-            <Badge tone="accent">{words.sharing.sharedWith(payer.name)}</Badge>
+            <Badge tone="accent">{words.sharing.sharedWith(nameSharing(sharedWith, payer.name))}</Badge>
           )}
           <HeadFacts deployment={deployment} />
           {!access.isOwner && (

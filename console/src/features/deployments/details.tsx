@@ -7,6 +7,7 @@ import { Figure, Section } from '../../components/page.tsx'
 import { Skeleton } from '../../components/states.tsx'
 import { formatDuration, formatMoment, formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { nameSharing } from './name-sharing.ts'
 import { usePayer } from './payer.ts'
 import { deploymentUsageQuery } from './queries.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
@@ -32,7 +33,11 @@ export function Details({ deployment }: { deployment: Deployment }) {
           <Fact label={words.clusterId} value={deployment.cluster_id} />
           <Fact label={words.allocationId} value={deployment.gpu_allocation_id} />
           <Fact label={words.owner} value={isOwner ? null : describeOwner(deployment)} plain />
-          <Fact label={words.sharedWith} value={deployment.shared_with && payer} plain />
+          <Fact
+            label={words.sharedWith}
+            value={deployment.shared_with && payer && nameSharing(deployment.shared_with, payer)}
+            plain
+          />
           <Fact label={words.paidBy} value={payer} plain />
           <Fact label={words.requestedAt} value={formatMoment(deployment.created_at)} plain />
           {deployment.terminated_at !== null && (

@@ -42,7 +42,11 @@ export function SettingsTab({ deployment }: { deployment: Deployment }) {
         }
       >
         <p className="text-muted">
-          {sharedWith === null ? words.onlyOwner(owner.name || owner.email) : words.sharedWith(organization)}
+          {sharedWith === null
+            ? words.onlyOwner(owner.name || owner.email)
+            : sharedWith === 'organization'
+              ? words.sharedWith(organization)
+              : text.teams.someMayCall(organization)}
         </p>
       </Section>
       <Section title={text.instances.scaling} actions={<EditScaling deployment={deployment} />}>

@@ -1,5 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { Users } from 'lucide-react'
+import { useState } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
@@ -8,8 +9,10 @@ import { SameCommand } from '../../domain/cli/same-command.tsx'
 import { toCommandName, writeCommand } from '../../domain/cli/write-command.ts'
 import { nameDeployment } from '../../domain/deployments/names.ts'
 import { text } from '../../text/index.ts'
+import { nameSharing } from './name-sharing.ts'
 import { usePayer } from './payer.ts'
 import { useUpdateDeployment } from './queries.ts'
+import { isNobody, SharingChoice } from './sharing-choice.tsx'
 
 const words = text.deployment.sharing
 const route = getRouteApi('/app/deployments/$deploymentId')
@@ -29,16 +32,17 @@ export function ShareButton({ deployment }: { deployment: Deployment }) {
   const { shared_with: sharedWith, policy } = deployment
   const isShared = sharedWith !== null
   const name = nameDeployment(deployment)
+  const [chosen, setChosen] = useState<NonNullable<Deployment['shared_with']>>('organization')
   const close = () => {
     change.reset()
     setOpen(false)
   }
   const submit = () =>
     change.mutate(
-      { shared_with: isShared ? null : 'organization' },
+      { shared_with: isShared ? null : chosen },
       {
         onSuccess: () => {
-          toasts.success(isShared ? words.stopped : words.started(organization))
+          toasts.success(isShared ? words.stopped : words.started(nameSharing(chosen, organization)))
           close()
         },
       },
@@ -56,18 +60,31 @@ export function ShareButton({ deployment }: { deployment: Deployment }) {
         confirmLabel={isShared ? words.stop : words.share}
         busy={change.isPending}
         error={change.error}
+        disabled={!isShared && isNobody(chosen)}
         onConfirm={submit}
       >
         {isShared ? (
           <p>{words.stopWords}</p>
         ) : (
-          <ul className="grid list-disc gap-2 pl-5">
-            {words.consequences(organization, policy.cache_scope).map((sentence) => (
-              <li key={sentence}>{sentence}</li>
-            ))}
-          </ul>
+          <div className="grid gap-4">
+            <SharingChoice value={chosen} onChange={setChosen} />
+            <ul className="grid list-disc gap-2 pl-5">
+              {words
+                .consequences(
+                  chosen === 'organization'
+                    ? text.teams.allOf(organization)
+                    : text.teams.someOf(organization),
+                  policy.cache_scope,
+                )
+                .map((sentence) => (
+                  <li key={sentence}>{sentence}</li>
+                ))}
+            </ul>
+          </div>
         )}
-        <SameCommand command={writeCommand(['share', toCommandName(deployment)], { off: isShared })} />
+        {(isShared || chosen === 'organization') && (
+          <SameCommand command={writeCommand(['share', toCommandName(deployment)], { off: isShared })} />
+        )}
       </ConfirmDialog>
     </>
   )

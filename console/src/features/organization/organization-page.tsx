@@ -25,6 +25,7 @@ import { InviteDialog } from './invite-dialog.tsx'
 import { PeopleTab } from './people/people-tab.tsx'
 import { useUpdateOrganization } from './queries.ts'
 import { ProgramsTab } from './service-members/programs-tab.tsx'
+import { TeamsSection } from './teams/teams-section.tsx'
 
 type Tab = keyof typeof text.organization.tabs
 
@@ -38,7 +39,7 @@ export function OrganizationPage() {
 
   const allowed: Tab[] = [
     'people',
-    ...(can('manageMembers') ? (['programs'] as const) : []),
+    ...(can('manageMembers') ? (['programs', 'teams'] as const) : []),
     ...(mayInvite ? (['invitations'] as const) : []),
     'settings',
     ...(can('readAuditLog') ? (['audit'] as const) : []),
@@ -58,6 +59,7 @@ export function OrganizationPage() {
   const contents: Record<Tab, ReactNode> = {
     people: <PeopleTab />,
     programs: <ProgramsTab />,
+    teams: <TeamsSection />,
     invitations: <InvitationList onInvite={startInviting} />,
     settings: (
       <div className="grid gap-6">
