@@ -31,7 +31,7 @@ beforeAll(async () => {
     INSERT INTO deployments (id, user_id, organization_id, shared_with, alias, model_name, model_format,
       model_size_in_billions, quantization, inference_model_uid, variant, desired_state, status, created_at,
       updated_at, status_changed_at)
-    SELECT made.id, users.id, organization_id, CASE WHEN n % 3 = 0 THEN 'organization' END, 'svc-' || n, model_name,
+    SELECT made.id, users.id, organization_id, CASE WHEN n % 3 = 0 THEN '"organization"'::jsonb END, 'svc-' || n, model_name,
       model_format, model_size_in_billions, quantization, 'dep-' || made.id, variant, 'ended', 'failed',
       now() - n * interval '1 minute', now(), now()
     FROM deployments, generate_series(1, 10000) AS n,

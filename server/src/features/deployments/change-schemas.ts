@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { entityId, optionalField, text, unicodeText } from '../../http/schemas.ts'
 import type { Requirements } from '../placement/choose-instance.ts'
 import type { DeploymentUpdate } from './changes/change-deployment.ts'
+import type { SharedWith } from './state/shared-with.ts'
 import { cacheScopes } from './state/tables.ts'
 import { findScheduleError } from './scaling/schedules.ts'
 import type { ScheduleError } from './scaling/schedules.ts'
@@ -107,11 +108,7 @@ export function toVariantChoice(body: z.infer<typeof createDeploymentBody>) {
   }
 }
 
-const sharees = z
-  .array(entityId)
-  .max(100)
-  .transform((ids) => [...new Set(ids)].toSorted((one, other) => one - other))
-  .meta({ type: 'array' })
+const sharees = z.array(entityId).max(100)
 
 export const sharedWith = z
   .union([
@@ -224,12 +221,18 @@ export const updateDeploymentBody = z
     ],
   })
 
+function sortSharees(sharedWith: SharedWith): SharedWith {
+  if (sharedWith === 'organization') return sharedWith
+  const sort = (ids: readonly number[]) => [...new Set(ids)].toSorted((one, other) => one - other)
+  return { teams: sort(sharedWith.teams), members: sort(sharedWith.members) }
+}
+
 /** Omitted fields stay undefined. */
 export function toUpdate(body: z.infer<typeof updateDeploymentBody>): DeploymentUpdate {
   return {
     contextTokens: body.min_context_tokens,
     parallelSequences: body.min_parallel_sequences,
-    sharedWith: body.shared_with,
+    sharedWith: body.shared_with && sortSharees(body.shared_with),
     alias: body.alias,
     adapters: body.adapters,
     engineOptions: body.engine_options,

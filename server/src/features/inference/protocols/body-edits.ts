@@ -19,7 +19,7 @@ export interface EditTarget {
   /** The engine brings the messages of a chat in an order that the model's template takes */
   readonly adaptsRoles: boolean
   /** null if the deployment is not shared */
-  readonly sharedWith: string | null
+  readonly sharedWith: unknown
   /** The `cache_salt` of requests; null if the engine knows none */
   readonly cacheSalt: string | null
   /** Requests must have `cache_prompt: false` */
