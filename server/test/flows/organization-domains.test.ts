@@ -205,3 +205,31 @@ test('at each sign-in, the role follows the groups; owners stay', async () => {
     'super_admin',
   ])
 })
+
+test('at each sign-in, teams follow the groups of the same name; whom an admin added stays', async () => {
+  const admin = await signIn(personOf('corp.test', { groups: ['berth-admins'] }))
+  const createTeam = async (name: string): Promise<number> =>
+    (await admin.post('/v1/organization/teams', { name })).body.id
+  const names = ['Kernel', 'paths', 'Manual']
+  const ids = [await createTeam('Kernel'), await createTeam('paths'), await createTeam('Manual')] as const
+  const person = personOf('corp.test', { groups: ['berth-users'] })
+  const client = await signIn(person)
+  const { id: userId } = (await client.get('/v1/auth/session')).body.user
+  expect((await admin.request('PUT', `/v1/organization/teams/${ids[2]}/members/${userId}`)).status).toBe(204)
+  const signInWith = async (groups: unknown, more: object = {}) => {
+    const signedIn = await signIn({ ...person, groups, ...more })
+    const { body } = await signedIn.get('/v1/organization/teams')
+    return body.map(({ name }: any) => name).filter((name: string) => names.includes(name))
+  }
+  expect(await signInWith(['berth-users', 'kernel', '/paths', 'unknown'])).toEqual(names)
+  expect(await signInWith(['berth-users', 'kernel'])).toEqual(['Kernel', 'Manual'])
+  expect(await signInWith(['berth-users'], { email_verified: false }), 'proves nothing').toEqual([
+    'Kernel',
+    'Manual',
+  ])
+  expect(await signInWith(['berth-users', 'manual'])).toEqual(['Manual'])
+  expect(await signInWith(['berth-users'])).toEqual(['Manual'])
+  const log = (await admin.get('/v1/organization/audit-log?action=team.member_removed')).body.items
+  expect(log.map(({ target }: any) => target.name)).toEqual(['Kernel', 'paths'])
+  expect(log[0]).toMatchObject({ details: { email: person.email, by: 'provider' } })
+})
