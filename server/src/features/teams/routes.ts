@@ -1,4 +1,5 @@
 import type { App } from '../../http/app.ts'
+import { joinResponse } from '../../http/creation.ts'
 import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import { createTeam, deleteTeam, listVisibleTeams, renameTeam, setTeamMember } from './manage-teams.ts'
@@ -28,7 +29,7 @@ export function teamRoutes(app: App, deps: Pick<Services, 'db'>): void {
   app.post(
     prefix,
     {
-      config: manage,
+      config: { ...manage, creates: 'atomically' },
       schema: {
         operationId: 'createTeam',
         summary: 'Create a team without members',
@@ -40,7 +41,8 @@ export function teamRoutes(app: App, deps: Pick<Services, 'db'>): void {
         errors: ['team_exists', 'too_many_teams'],
       },
     },
-    async ({ body, viewer }) => toTeamBody(await createTeam(deps, viewer, body.name)),
+    async (request) =>
+      toTeamBody(await createTeam(joinResponse(deps, request), request.viewer, request.body.name)),
   )
 
   app.patch(
