@@ -1,6 +1,6 @@
 import type { paths } from './contract.ts'
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 type Operations<M extends Method> = {
   [

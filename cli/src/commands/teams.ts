@@ -5,6 +5,7 @@ import type { Context } from '../base/context.ts'
 import { CommandError } from '../base/errors.ts'
 
 const path = '/v1/organization/teams/{team_id}'
+const memberPath = '/v1/organization/teams/{team_id}/members/{user_id}'
 
 /** Lists the teams of the organization that the person may see. */
 export async function listTeams({ env, output }: Context): Promise<void> {
@@ -28,7 +29,7 @@ export async function addTeam(
   const client = await connectClient(env)
   const members = await findMembers(client, emails)
   const team = await client.call('POST', '/v1/organization/teams', { body: { name } })
-  await setMembers(client, team.id, members, 'PUT')
+  await setMembers(client, team.id, members, true)
   output.result(team, () => output.note(`Added ${team.name}.`))
 }
 
@@ -49,7 +50,7 @@ export async function changeTeam(
 ): Promise<void> {
   const client = await connectClient(env)
   const { id } = await findTeam(client, name)
-  await setMembers(client, id, await findMembers(client, emails), out ? 'DELETE' : 'PUT')
+  await setMembers(client, id, await findMembers(client, emails), out !== true)
   const team = await findTeam(client, name)
   const list = team.members.map(({ email }) => email).join(', ')
   output.result(team, () => output.note(`${team.name}: ${list || 'nobody'}.`))
@@ -59,10 +60,11 @@ async function setMembers(
   client: Client,
   teamId: number,
   members: readonly Member[],
-  method: 'PUT' | 'DELETE',
+  belong: boolean,
 ): Promise<void> {
   for (const { user_id } of members) {
-    await client.call(method, `${path}/members/{user_id}`, { path: { team_id: teamId, user_id } })
+    const input = { path: { team_id: teamId, user_id } }
+    await (belong ? client.call('PUT', memberPath, input) : client.call('DELETE', memberPath, input))
   }
 }
 

@@ -2,6 +2,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { callApi } from '../../../api/client.ts'
 import { teamsQuery } from '../../../domain/teams/queries.ts'
 
+const memberPath = '/v1/organization/teams/{team_id}/members/{user_id}'
+
 function useReloadTeams() {
   const queryClient = useQueryClient()
   return () => queryClient.invalidateQueries({ queryKey: teamsQuery.queryKey })
@@ -32,10 +34,10 @@ export function useDeleteTeam() {
 export function useSetTeamMember(id: number) {
   const reload = useReloadTeams()
   return useMutation({
-    mutationFn: ({ userId, belongs }: { userId: number; belongs: boolean }) =>
-      callApi(belongs ? 'PUT' : 'DELETE', '/v1/organization/teams/{team_id}/members/{user_id}', {
-        path: { team_id: id, user_id: userId },
-      }),
+    mutationFn: ({ userId, belongs }: { userId: number; belongs: boolean }) => {
+      const input = { path: { team_id: id, user_id: userId } }
+      return belongs ? callApi('PUT', memberPath, input) : callApi('DELETE', memberPath, input)
+    },
     onSettled: () => reload(),
   })
 }
