@@ -52,6 +52,7 @@ const creatingPaths: readonly string[] = [
   '/v1/billing/budgets',
   '/v1/organization/invitations',
   '/v1/organization/service-members',
+  '/v1/organization/teams',
 ] satisfies CreatingPath[]
 
 interface RequestOptions {
