@@ -131,3 +131,28 @@ test('a click whose answer is lost and the next one add one service member', asy
   const members = await (await page.request.get('/v1/organization/service-members')).json()
   expect(members.map((member: { email: string }) => member.email)).toEqual([email])
 })
+
+test('an admin lets a program name the people it serves, and takes the right back', async () => {
+  const { page, allowPageErrors } = await site.visit()
+  allowPageErrors(/status of 422/)
+  await registerByApi(page, createPerson())
+  const program = { name: 'Nightly report', role: 'member', allowed_networks: ['127.0.0.0/8'] }
+  await page.request.post('/v1/organization/service-members', { data: program })
+  await page.goto('/organization')
+  await choose(page, 'People it serves')
+  await seeGone(dialog(page).getByLabel('Another header with the email'))
+  await dialog(page).getByRole('checkbox').check()
+  await dialog(page).getByLabel('Another header with the email').fill('Cookie')
+  await press(page, 'Save')
+  await see(dialog(page).getByText('Must be the name of a header such as X-OpenWebUI-User-Email.'))
+  await dialog(page).getByLabel('Another header with the email').fill('X-OpenWebUI-User-Email')
+  await press(page, 'Save')
+  await seeGone(dialog(page))
+  const read = async () => (await (await page.request.get('/v1/organization/service-members')).json())[0]
+  expect(await read()).toMatchObject({ may_name_members: true, member_header: 'x-openwebui-user-email' })
+  await choose(page, 'People it serves')
+  await dialog(page).getByRole('checkbox').uncheck()
+  await press(page, 'Save')
+  await seeGone(dialog(page))
+  expect(await read()).toMatchObject({ may_name_members: false, member_header: null })
+})

@@ -129,9 +129,9 @@ export const deployment = {
     share: 'Share',
     stop: 'Stop sharing',
     title: (model: string, organization: string) => `Share ${model} with ${organization}?`,
-    consequences: (organization: string, cacheScope: 'member' | 'organization') => [
-      `${organization} may call the model, viewers included.`,
-      'The organization pays for it, as before. Usage counts for the member who sends the request.',
+    consequences: (callers: string, organization: string, cacheScope: 'member' | 'organization') => [
+      `${callers} may call the model, viewers included.`,
+      `${organization} pays for it, as before. Usage counts for the member who sends the request.`,
       'Nobody sees the prompts and answers of others. Only you and admins change it or read its log.',
       cacheScope === 'member'
         ? 'They share no cached prompts, so response times tell nothing about the prompts of others.'

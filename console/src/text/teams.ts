@@ -27,6 +27,7 @@ export const teams = {
   choose: 'Choose at least one team.',
   someMembers: (count: number) => (count === 1 ? '1 member keeps access.' : `${count} members keep access.`),
   allOf: (organization: string) => `Every member of ${organization}`,
-  someOf: (organization: string) => `Some of ${organization}`,
+  chosen: 'Members of these teams',
+  someOf: (organization: string) => `some of ${organization}`,
   someMayCall: (organization: string) => `Some teams or members of ${organization} may call it.`,
 }

@@ -71,9 +71,8 @@ export function ShareButton({ deployment }: { deployment: Deployment }) {
             <ul className="grid list-disc gap-2 pl-5">
               {words
                 .consequences(
-                  chosen === 'organization'
-                    ? text.teams.allOf(organization)
-                    : text.teams.someOf(organization),
+                  chosen === 'organization' ? text.teams.allOf(organization) : text.teams.chosen,
+                  organization,
                   policy.cache_scope,
                 )
                 .map((sentence) => (
