@@ -71,7 +71,8 @@ function MembersDialog({ team: { id, name }, onClose }: DialogProps) {
   )
   return (
     <Dialog onClose={onClose} title={words.membersOf(name)}>
-      <div className="grid gap-4">
+      {/* A search is no change that closing would lose. */}
+      <div className="grid gap-4" onInput={(event) => event.stopPropagation()}>
         {members.length === 0 && <p className="text-muted">{words.noMembers}</p>}
         <ul className="grid gap-1">
           {members.map(({ user_id: userId, name: memberName, email }) => (
