@@ -273,6 +273,6 @@ test('people take turns, although one program asks for all', async () => {
   expect(new Set((await Promise.all([...flood, answer])).map(({ status }) => status))).toEqual(new Set([200]))
   const sent = log.filter(({ event }) => event === 'sent').map(({ userId }) => userId)
   expect(sent).toHaveLength(21)
-  expect(sent.slice(busy, busy + 2).toSorted()).toEqual([flooder, other].toSorted())
+  expect(new Set(sent.slice(busy, busy + 2))).toEqual(new Set([flooder, other]))
   vi.restoreAllMocks()
 })
