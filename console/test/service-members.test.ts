@@ -138,7 +138,7 @@ test('an admin lets a program name the people it serves, and takes the right bac
   await registerByApi(page, createPerson())
   const program = { name: 'Nightly report', role: 'member', allowed_networks: ['127.0.0.0/8'] }
   await page.request.post('/v1/organization/service-members', { data: program })
-  await page.goto('/organization')
+  await page.goto('/organization?tab=programs')
   await choose(page, 'People it serves')
   await seeGone(dialog(page).getByLabel('Another header with the email'))
   await dialog(page).getByRole('checkbox').check()

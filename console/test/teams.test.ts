@@ -21,7 +21,7 @@ test('an admin creates a team, adds a member, shares a deployment with it, and d
   allowPageErrors(/status of 409/)
   await registerByApi(page, createPerson())
   await joinByApi(page, (await site.visit()).page, 'viewer')
-  await page.goto('/organization')
+  await page.goto('/organization?tab=teams')
   await see(page.getByText('No teams yet.'))
   await press(page, 'Add a team')
   await dialog(page).getByLabel('Name').fill('Research')
@@ -52,7 +52,7 @@ test('an admin creates a team, adds a member, shares a deployment with it, and d
   const deployment = await (await page.request.get(`/api/v1/model-deployments/${id}`)).json()
   expect(deployment.shared_with).toEqual({ teams: [team.id], members: [] })
 
-  await page.goto('/organization')
+  await page.goto('/organization?tab=teams')
   await choose(page, 'Laboratory', 'Delete')
   await dialog(page).getByRole('button', { name: 'Delete' }).click()
   await see(page.getByText('No teams yet.'))
