@@ -62,7 +62,8 @@ function NameDialog({ team, onClose }: { team: Team | null; onClose: () => void 
 function MembersDialog({ team: { id, name }, onClose }: DialogProps) {
   const { data: teams = [] } = useQuery(teamsQuery)
   const [search, setSearch] = useState('')
-  const found = useQuery({ ...peopleQuery(search.trim(), true), enabled: search.trim() !== '' })
+  const q = search.trim()
+  const found = useQuery({ ...peopleQuery({ q, limit: 20 }), enabled: q !== '' })
   const change = useSetTeamMember(id)
   const members = teams.find((team) => team.id === id)?.members ?? []
   const known = new Set(members.map((member) => member.user_id))
