@@ -75,7 +75,7 @@ export async function callApi<M extends Method, const Path extends PathOf<M>>(
   path: Path,
   ...[input]: Optional<Input<M, Path> & RequestOptions>
 ): Promise<ResponseBody<M, Path>> {
-  const response = await (method === 'POST' ? create(path, input) : send(method, path, input))
+  const response = await send(method, path, input)
   return (response.status === 204 ? undefined : await response.json()) as ResponseBody<M, Path>
 }
 
@@ -123,36 +123,7 @@ function writeUrl(path: string, { path: values = {}, query = {} }: AnyInput = {}
 }
 
 async function send(method: Method, path: string, input: AnyInput = {}, accept?: string): Promise<Response> {
-  return requireSuccess(
-    await request(method, writeUrl(path, input), input, accept === undefined ? {} : { accept }),
-  )
-}
-
-/** A key that no other request has. Pages without TLS have no randomUUID. */
-export const createKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-')
-
-/** Idempotency keys of requests without an answer: the next click of the same kind repeats the request. */
-const unanswered = new Map<string, string>()
-
-async function create(path: string, input: AnyInput = {}): Promise<Response> {
-  const url = writeUrl(path, input)
-  const intent = `${url} ${JSON.stringify(input.body)}`
-  const key = unanswered.get(intent) ?? createKey()
-  unanswered.set(intent, key)
-  for (;;) {
-    const response = await request('POST', url, input, { 'idempotency-key': key })
-    const seconds = Number(response.headers.get('retry-after'))
-    if (response.status !== 409 || seconds === 0) {
-      // A proxy may have lost the answer of the server.
-      if (response.status < 500) unanswered.delete(intent)
-      return requireSuccess(response)
-    }
-    // The request of an earlier click still runs.
-    await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
-  }
-}
-
-async function requireSuccess(response: Response): Promise<Response> {
+  const response = await request(method, writeUrl(path, input), input, accept)
   if (!response.ok) throw await toApiError(response)
   return response
 }
@@ -161,16 +132,17 @@ async function request(
   method: Method,
   url: string,
   { body, signal }: AnyInput,
-  headers: Record<string, string>,
+  accept?: string,
 ): Promise<Response> {
   try {
     const early = method === 'GET' ? takeEarlyResponse(url) : undefined
     if (early) return await early
-    return await fetch(url, {
+    const send = method === 'POST' ? (await import('./fetch-once.ts')).fetchOnce : fetch
+    return await send(url, {
       method,
       signal: signal ?? null,
       headers: {
-        ...headers,
+        ...(accept && { accept }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),

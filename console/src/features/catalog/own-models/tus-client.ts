@@ -1,6 +1,7 @@
 import { DetailedError, Upload } from 'tus-js-client'
 import type { Problem } from '../../../contract.ts'
-import { ApiError, createKey } from '../../../api/client.ts'
+import { ApiError } from '../../../api/client.ts'
+import { createKey } from '../../../api/fetch-once.ts'
 import { text } from '../../../text/index.ts'
 
 const path = '/api/v1/model-uploads'
