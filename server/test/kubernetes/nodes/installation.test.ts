@@ -1,27 +1,22 @@
-import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
 import { createTestDatabase } from '../../support/database.ts'
 import { waitForStatus } from '../../support/deployments.ts'
+import { control, helm, listObjects, runHelm } from '../cluster/helm.ts'
 import { waitOptions } from '../cluster/support.ts'
 import { sharePort } from '../../support/share-port.ts'
 import { startServiceProxy } from './service-proxy.ts'
 import { engineImage, nodeCommand, openNodeTestBed } from './support.ts'
 import type { NodeTestBed } from './support.ts'
 
-const run = promisify(execFile)
-const [kubectl = 'kubectl', ...kubectlOptions] = (process.env['TEST_KUBECTL'] ?? 'kubectl').split(' ')
 /** The target `server` of deploy/Dockerfile, on all nodes */
 const serverImage = process.env['TEST_SERVER_IMAGE']
 const deployFolder = resolve(import.meta.dirname, '../../../../deploy')
-const chart = join(deployFolder, 'helm/berth')
 const namespaceFile = join(deployFolder, 'kubernetes/namespace.yaml')
-const helm = process.env['TEST_HELM']
 const namespace = 'berth'
 
 /** A program that sends requests with the token of its pod, and prints the status of each. */
@@ -55,22 +50,14 @@ const valuesFor = (publicUrl: string) => ({
   },
 })
 
-/** What an installation consists of, and what belongs to it */
-const kinds =
-  'deployments,replicasets,pods,jobs,services,endpoints,secrets,configmaps,serviceaccounts,roles,rolebindings,networkpolicies,poddisruptionbudgets,horizontalpodautoscalers,persistentvolumeclaims'
-
 describe.skipIf(nodeCommand === undefined || serverImage === undefined || helm === undefined)(
   'an installation of deploy/helm/berth',
   () => {
     let testBed: NodeTestBed
     let client: Client
     let url: string
-    let before: string
+    let before: string[]
     const cleanUps: (() => Promise<unknown>)[] = []
-    const control = (...args: string[]) => run(kubectl, [...kubectlOptions, ...args])
-    const runHelm = (...args: string[]) =>
-      run(helm ?? '', [...args, '--namespace', namespace, '--timeout', '5m'])
-    const listObjects = async () => (await control('-n', namespace, 'get', kinds, '-o', 'name')).stdout
 
     beforeAll(async () => {
       testBed = await openNodeTestBed()
@@ -91,13 +78,8 @@ describe.skipIf(nodeCommand === undefined || serverImage === undefined || helm =
       const secrets = [`DATABASE_URL=${databaseUrl}`, `SECRET_KEY=${'a1'.repeat(32)}`]
       const literals = secrets.map((text) => `--from-literal=${text}`)
       await control('-n', namespace, 'create', 'secret', 'generic', 'berth', ...literals)
-      // The namespace's own objects come a moment later.
-      await vi.waitFor(
-        async () => expect(await listObjects()).toContain('serviceaccount/default'),
-        waitOptions,
-      )
-      before = await listObjects()
-      await runHelm('install', 'berth', chart, '--values', values)
+      before = await listObjects(namespace)
+      await runHelm('install', namespace, '--values', values)
       for (const name of ['berth-api', 'berth-worker']) await waitForRollout(name)
       client = await registerClient(url)
     })
@@ -125,8 +107,8 @@ describe.skipIf(nodeCommand === undefined || serverImage === undefined || helm =
       }))
     }
 
-    const execute = async (pod: string, ...command: string[]) =>
-      (await control('-n', namespace, 'exec', pod, '--', ...command)).stdout
+    const execute = (pod: string, ...command: string[]) =>
+      control('-n', namespace, 'exec', pod, '--', ...command)
 
     const waitForRollout = (name: string) =>
       control('-n', namespace, 'rollout', 'status', `deployment/${name}`, '--timeout=300s')
@@ -211,7 +193,7 @@ describe.skipIf(nodeCommand === undefined || serverImage === undefined || helm =
         }
       })
       // New settings restart all pods, after the migration.
-      await runHelm('upgrade', 'berth', chart, '--reuse-values', '--set', 'settings.LOG_LEVEL=debug')
+      await runHelm('upgrade', namespace, '--reuse-values', '--set', 'settings.LOG_LEVEL=debug')
       for (const name of ['berth-api', 'berth-worker']) await waitForRollout(name)
       updated.abort()
       await Promise.all(callers)
@@ -222,9 +204,9 @@ describe.skipIf(nodeCommand === undefined || serverImage === undefined || helm =
     })
 
     test('after an uninstallation nothing is left, engines included', async () => {
-      expect(await listObjects()).toMatch(/deployment\.apps\/dep-/)
-      await runHelm('uninstall', 'berth')
-      await vi.waitFor(async () => expect(await listObjects()).toBe(before), waitOptions)
+      expect(await listObjects(namespace)).toContainEqual(expect.stringMatching(/^deployment\.apps\/dep-/))
+      await runHelm('uninstall', namespace)
+      await vi.waitFor(async () => expect(await listObjects(namespace)).toEqual(before), waitOptions)
     })
   },
 )
