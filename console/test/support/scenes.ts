@@ -576,7 +576,7 @@ export const scenes: readonly Scene[] = [
       await see(dialog(page).getByLabel('Networks'))
     },
     'organization-service-naming': async (page) => {
-      await page.goto('/organization')
+      await page.goto('/organization?tab=programs')
       await page.getByRole('button', { name: 'Actions for Nightly report' }).click()
       await page.getByRole('menuitem', { name: 'People it serves' }).click()
       await dialog(page).getByRole('checkbox').check()

@@ -42,15 +42,7 @@ export function ProgramsTab() {
           <SkeletonRows count={1} />
         )
       ) : members.length === 0 ? (
-        <EmptyState
-          icon={<Bot />}
-          title={words.none}
-          action={
-            <Button variant="primary" onClick={() => setOpen({ dialog: 'add' })}>
-              {words.add}
-            </Button>
-          }
-        >
+        <EmptyState icon={<Bot />} title={words.none}>
           {words.noneHint}
         </EmptyState>
       ) : (
