@@ -10,6 +10,7 @@ import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatCompact, formatDuration, formatNumber, formatPercent } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
+import { BenchmarkSection } from './benchmark-section.tsx'
 import { UsageFigures } from './details.tsx'
 import { LoadCharts } from './load-charts.tsx'
 import { MemberStatistics } from './member-statistics.tsx'
@@ -82,6 +83,7 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
           </Section>
         </div>
       )}
+      {inspect && deployment.model_type === 'LLM' && <BenchmarkSection deployment={deployment} />}
       {inspect && (
         <Section title={words.sinceStart}>
           <UsageFigures deployment={deployment} wide />

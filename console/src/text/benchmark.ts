@@ -1,0 +1,37 @@
+/** Texts of the benchmarks of a deployment. */
+export const benchmark = {
+  title: 'Benchmark',
+  description: 'What the model answers under load, measured with requests of your own. They count as usage.',
+  start: 'Measure',
+  startTitle: 'Measure this deployment',
+  startWords:
+    'Requests of random words wait in turn with those of others. Each step starts requests for some seconds, and waits for their responses.',
+  promptTokens: 'Tokens of each prompt',
+  outputTokens: 'Tokens of each response',
+  concurrency: 'Requests at the same time, step by step',
+  concurrencyHint: 'Up to 8 numbers, such as 1, 4, 16',
+  seconds: 'Seconds of each step',
+  stop: 'Stop',
+  running: (step: string, steps: string) => `Running, step ${step} of ${steps}`,
+  statuses: {
+    running: 'Running',
+    finished: 'Finished',
+    stopped: 'Stopped',
+    failed: 'Failed',
+    interrupted: 'Interrupted by a restart of the server',
+  },
+  settings: (prompt: string, output: string, seconds: string) =>
+    `${prompt} tokens in, ${output} out, ${seconds} s a step`,
+  others: (count: string) => `Others sent ${count} requests meanwhile, so the model can do more than this.`,
+  table: (when: string) => `Benchmark of ${when}`,
+  atOnce: 'At once',
+  requestsPerSecond: 'Requests/s',
+  tokensPerSecond: 'Tokens/s',
+  firstToken: 'First token',
+  perToken: 'Each token',
+  errors: 'Errors',
+  cost: 'Per million tokens',
+  range: (median: string, slow: string) => `${median}, p95 ${slow}`,
+  none: 'None yet.',
+  earlier: 'Earlier benchmarks',
+}
