@@ -61,6 +61,7 @@ export const organization = {
   copyLink: 'Copy link',
   copyLinkFor: (email: string) => `Copy link for ${email}`,
   copiedLink: (email: string) => `Copied. The link is only for ${email}.`,
+  notEmailed: 'Not emailed.',
   mailWritten: 'Not emailed: this server has no mail server. Copy the link and pass it on.',
   sentTo: (email: string) => `Invitation sent to ${email}.`,
   seeMember: 'See member',

@@ -142,13 +142,13 @@ function Results({ results, onResent, onSeeMember }: ResultsProps) {
       {results.length > 0 && (
         <ul aria-label={words.results} className="max-h-48 divide-y overflow-y-auto rounded-md border">
           {results.map(({ email, error }) => (
-            <li key={email} className="flex items-start gap-2 px-3 py-2">
+            <li key={email} className="flex flex-wrap items-start justify-end gap-2 px-3 py-2">
               {error === null ? (
                 <Check aria-hidden className="mt-0.5 size-4 shrink-0 text-good" />
               ) : (
                 <TriangleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />
               )}
-              <div className="min-w-0 flex-1 wrap-anywhere">
+              <div className="min-w-0 flex-1 basis-52 wrap-anywhere">
                 <p className="font-medium">{email}</p>
                 <p className={`text-[0.8125rem] ${error === null ? 'text-muted' : 'text-bad'}`}>
                   {error === null

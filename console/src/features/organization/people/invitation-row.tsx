@@ -32,9 +32,9 @@ export function InvitationRow({ person: { id, email, role } }: { person: Organiz
         {invitation && (
           <>
             <p className="text-[0.8125rem] text-muted">
-              {words.expires(formatRelative(invitation.expires_at))}
+              {words.expires(formatRelative(invitation.expires_at))} {isFile && words.notEmailed}
             </p>
-            <MailStatus invitation={invitation} isFile={isFile} />
+            {invitation.email_status === 'failed' && <MailStatus invitation={invitation} isFile={isFile} />}
           </>
         )}
       </Cell>
