@@ -71,7 +71,7 @@ async function readMemberView(
       return Reflect.get(search, name)
     },
   })
-  const [, name, parameter] = /^\/(\w+)(?:\/\$(\w+))?$/.exec(fullPath) ?? []
+  const [, name, parameter] = /^\/(\w+)(?:\/\$?(\w+))?$/.exec(fullPath) ?? []
   const params = parameter ? { [parameter]: '*' } : {}
   const requests = await recordRequests((queryClient) => loader?.({ context: { queryClient }, deps, params }))
   return {

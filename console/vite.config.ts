@@ -11,7 +11,7 @@ import { writeFirstViews } from './first-views.ts'
 const serverUrl = process.env.BERTH_URL ?? 'http://127.0.0.1:8080'
 
 export default defineConfig({
-  plugins: [react(), tailwindcss(), writeFirstViews(), listCommonPasswords(), precompress()],
+  plugins: [react(), tailwindcss(), writeFirstViews(), listCommonPasswords(), shortenIcons(), precompress()],
   // The server replaces this placeholder with the nonce of each response.
   html: { cspNonce: '__CSP_NONCE__' },
   resolve: {
@@ -22,6 +22,11 @@ export default defineConfig({
         find: 'hast-util-from-html-isomorphic',
         replacement: fileURLToPath(import.meta.resolve('hast-util-from-html-isomorphic')),
       },
+      // Icons import Lucide's own function by this path.
+      {
+        find: '../createLucideIcon.mjs',
+        replacement: fileURLToPath(new URL('src/components/lucide-icon.ts', import.meta.url)),
+      },
       // The shim is for versions of React without this hook.
       { find: /^use-sync-external-store\/shim$/, replacement: 'react' },
     ],
@@ -29,7 +34,10 @@ export default defineConfig({
   build: {
     target: 'es2024',
     assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
+    modulePreload: {
+      polyfill: false,
+      resolveDependencies: (_file, deps) => deps.filter((one) => one.endsWith('.css')),
+    },
     rolldownOptions: {
       output: {
         // Each group includes its imports: code of every page, forms, the first views of members and
@@ -40,14 +48,25 @@ export default defineConfig({
             { name: 'early', test: /console.src.api.early/ },
             {
               name: 'core',
-              test: /console.src.(main|domain.installation|components.(field|wordmark))|react-query.+(useQuery|useMutation)\.|icons.x\./,
+              test: /console.src.(main|domain.installation|components.(field|wordmark))|react-query.+(useQuery|useMutation)\.|react-router.+useLocation\.|icons.x\./,
             },
             { name: 'form', test: /console.src.components.(form|paging)/ },
-            { name: 'list', test: /console.src.(shell.app-shell|features.deployments.deployments-page)/ },
+            {
+              name: 'shell',
+              test: /console.src.(shell.app-shell|components.(table|segmented-control)|domain.deployments.status-badge)/,
+            },
+            { name: 'code', test: /console.src.components.(code-block|copy-button)/ },
+            { name: 'icons', test: /lucide-react.+icons.(plus|sliders-horizontal|code-xml)\./ },
+            {
+              name: 'password',
+              test: /console.src.domain.(session.(password-field|sign-in-methods)|second-factors.passkeys)/,
+            },
+            { name: 'names', test: /console.src.domain.deployments.names/ },
+            { name: 'playground', test: /console.src.features.playground.playground-page/ },
             { name: 'sign-in', test: /console.src.features.auth.sign-in-page/ },
             {
               name: 'overlays',
-              test: /console.src.(components.(dialog|menu-content|toast-list)|shell.drawer|features.deployments.sleep-action)/,
+              test: /console.src.(components.(dialog|menu-content|toast-list)|shell.drawer)/,
             },
           ],
         },
@@ -78,6 +97,22 @@ function listCommonPasswords(): Plugin {
       if (id !== `\0${name}`) return null
       const passwords = dictionary['passwords-common'].filter(({ length }) => length >= 8).slice(0, 3_000)
       return `export const commonPasswords = new Set(${JSON.stringify(passwords.join(' '))}.split(' '))`
+    },
+  }
+}
+
+/** Removes what only Lucide's own function reads from the data of icons. */
+function shortenIcons(): Plugin {
+  return {
+    name: 'shorten-icons',
+    apply: 'build',
+    transform: {
+      filter: { id: /lucide-react.+icons/ },
+      handler: (code) =>
+        code.replaceAll(
+          /,\s*(key: "\w+"|aliases: \[[^\]]*\])|name: "[\w-]+",\s*size: 24,|^__iconData\.node;$/gm,
+          '',
+        ),
     },
   }
 }

@@ -221,8 +221,8 @@ test('scale changes the policy; deploy --idle-minutes sets it at once', async ()
     code: 0,
     stderr:
       'berth-tiny: 1 to 3 instances, never sleeps by itself, yields its hardware.\n' +
-      'Weekdays 08:00–18:00 Europe/Berlin: keep 2 awake\n' +
-      '*/5 8 1 * * UTC: keep 3 awake\n',
+      'Keep 2 awake on weekdays from 08:00 to 18:00 (Europe/Berlin)\n' +
+      'Keep 3 awake at */5 8 1 * * (UTC)\n',
   })
   expect(await shell.json(['show', id])).toMatchObject({
     policy: {

@@ -5,25 +5,43 @@ const zone = 'Europe/Berlin'
 const at = (cron: string, min_instances: number, time_zone = zone) => ({ cron, time_zone, min_instances })
 
 test.each([
-  [[at('0 8 * * MON-FRI', 2), at('0 18 * * 1-5', 0)], ['Weekdays 08:00–18:00 Europe/Berlin: keep 2 awake']],
-  [[at('30 20 * * *', 1), at('0 6 * * *', 0)], ['Every day 20:30–06:00 Europe/Berlin: keep 1 awake']],
-  [[at('0 22 * * FRI', 1), at('0 2 * * sat', 0)], ['Fri 22:00–02:00 Europe/Berlin: keep 1 awake']],
-  [[at('0 9 * * 6,7', 3), at('0 17 * * SAT,SUN', 0)], ['Weekends 09:00–17:00 Europe/Berlin: keep 3 awake']],
+  [
+    [at('0 8 * * MON-FRI', 2), at('0 18 * * 1-5', 0)],
+    ['Keep 2 awake on weekdays from 08:00 to 18:00 (Europe/Berlin)'],
+  ],
+  [
+    [at('30 20 * * *', 1), at('0 6 * * *', 0)],
+    ['Keep 1 awake every day from 20:30 to 06:00 (Europe/Berlin)'],
+  ],
+  [
+    [at('0 22 * * FRI', 1), at('0 2 * * sat', 0)],
+    ['Keep 1 awake on Fri from 22:00 to 02:00 (Europe/Berlin)'],
+  ],
+  [
+    [at('0 9 * * 6,7', 3), at('0 17 * * SAT,SUN', 0)],
+    ['Keep 3 awake on weekends from 09:00 to 17:00 (Europe/Berlin)'],
+  ],
   [
     [at('0 8 * * MON-FRI', 2), at('0 18 * * MON-THU', 0)],
-    ['Weekdays 08:00 Europe/Berlin: keep 2 awake', 'Mon, Tue, Wed, Thu 18:00 Europe/Berlin: allow sleep'],
+    [
+      'Keep 2 awake on weekdays from 08:00 (Europe/Berlin)',
+      'Allow sleep on Mon to Thu from 18:00 (Europe/Berlin)',
+    ],
   ],
   [
     [at('0 8 * * *', 2), at('0 18 * * *', 0, 'UTC')],
-    ['Every day 08:00 Europe/Berlin: keep 2 awake', 'Every day 18:00 UTC: allow sleep'],
+    ['Keep 2 awake every day from 08:00 (Europe/Berlin)', 'Allow sleep every day from 18:00 (UTC)'],
   ],
   [
     [at('0 8 * * *', 2), at('0 18 * * *', 1)],
-    ['Every day 08:00 Europe/Berlin: keep 2 awake', 'Every day 18:00 Europe/Berlin: keep 1 awake'],
+    [
+      'Keep 2 awake every day from 08:00 (Europe/Berlin)',
+      'Keep 1 awake every day from 18:00 (Europe/Berlin)',
+    ],
   ],
-  [[at('*/5 8 1 * *', 2)], ['*/5 8 1 * * Europe/Berlin: keep 2 awake']],
-  [[at('0 8 * * FRI-MON', 1)], ['0 8 * * FRI-MON Europe/Berlin: keep 1 awake']],
-  [[at('0 24 * * *', 1)], ['0 24 * * * Europe/Berlin: keep 1 awake']],
+  [[at('*/5 8 1 * *', 2)], ['Keep 2 awake at */5 8 1 * * (Europe/Berlin)']],
+  [[at('0 8 * * FRI-MON', 1)], ['Keep 1 awake at 0 8 * * FRI-MON (Europe/Berlin)']],
+  [[at('0 24 * * *', 1)], ['Keep 1 awake at 0 24 * * * (Europe/Berlin)']],
   [[], []],
 ])('%j in words', (schedules, words) => {
   expect(toRules(schedules).map(describeRule)).toEqual(words)

@@ -48,23 +48,31 @@ export function toSchedules(rules: readonly ScheduleRule[]): DeploymentSchedule[
   })
 }
 
-/** `Weekdays 08:00–18:00 Europe/Berlin: keep 2 awake` */
+/** `Keep 2 awake on weekdays from 08:00 to 18:00 (Europe/Berlin)` */
 export function describeRule(rule: ScheduleRule): string {
+  const keep = (instances: number) => (instances === 0 ? 'Allow sleep' : `Keep ${instances} awake`)
   if (rule.kind === 'hours') {
     const { days, from, until, timeZone, instances } = rule
-    return `${nameDays(days)} ${from}–${until} ${timeZone}: keep ${instances} awake`
+    return `${keep(instances)} ${nameDays(days)} from ${from} to ${until} (${timeZone})`
   }
   const { cron, time_zone: timeZone, min_instances: instances } = rule.schedule
   const time = readTime(cron)
-  const when = time === null ? cron : `${nameDays(time.days)} ${time.at}`
-  return `${when} ${timeZone}: ${instances === 0 ? 'allow sleep' : `keep ${instances} awake`}`
+  const when = time === null ? `at ${cron}` : `${nameDays(time.days)} from ${time.at}`
+  return `${keep(instances)} ${when} (${timeZone})`
 }
 
-/** `Every day`, `Weekdays`, `Weekends`, `Mon, Wed` */
-export function nameDays(days: readonly number[]): string {
+/** `every day`, `on weekdays`, `on weekends`, `on Mon to Thu`, `on Mon and Wed` */
+function nameDays(days: readonly number[]): string {
   const sorted = sortDays(days)
-  const names = { '1,2,3,4,5,6,0': 'Every day', '1,2,3,4,5': 'Weekdays', '6,0': 'Weekends' } as const
-  return (names as Readonly<Record<string, string>>)[sorted.join()] ?? sorted.map(nameDay).join(', ')
+  const names = new Map([
+    ['1,2,3,4,5,6,0', 'every day'],
+    ['1,2,3,4,5', 'on weekdays'],
+    ['6,0', 'on weekends'],
+  ])
+  const isRow = sorted.length > 2 && sorted.every((day, place) => day === (sorted[0]! + place) % 7)
+  const [first, last] = [sorted.slice(0, -1).map(nameDay), nameDay(sorted.at(-1)!)]
+  const list = isRow ? `${first[0]} to ${last}` : [first.join(', '), last].filter(Boolean).join(' and ')
+  return names.get(sorted.join()) ?? `on ${list}`
 }
 
 /** `Mon` */

@@ -129,13 +129,20 @@ test('schedules are set as hours or cron patterns, with their next times; an idl
   const { page, id, terminate } = await openDeployment()
   await click(page, 'Edit scaling and sleep')
   const dialog = page.getByRole('dialog')
+  await see(dialog.getByText(/^Up to \$[\d.]+\/hour$/))
   await dialog.getByLabel('At most').fill('2')
   await click(page, 'Add hours')
   await dialog.getByLabel('Time zone').selectOption('Europe/Berlin')
-  const hours = dialog.getByRole('group', { name: 'Weekdays 08:00–18:00 Europe/Berlin: keep 1 awake' })
+  const hours = dialog.getByRole('group', {
+    name: 'Keep 1 awake on weekdays from 08:00 to 18:00 (Europe/Berlin)',
+  })
   await hours.getByLabel('Keep awake').fill('3')
   await see(dialog.getByText('Keep 1 to 2 awake: there are at most 2 instances.'))
   expect(await dialog.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
+  // The reason stands beside Save too, and leads to the field.
+  await dialog.getByRole('button', { name: 'Keep 1 to 2 awake: there are at most 2 instances.' }).click()
+  const wrong = dialog.getByRole('group', { name: 'New schedule' })
+  await expect.poll(() => wrong.evaluate((group) => group.contains(document.activeElement))).toBe(true)
   await dialog.getByLabel('Keep awake').fill('2')
   await dialog.getByLabel('Sat', { exact: true }).check()
   await dialog.getByLabel('Until').fill('20:30')
@@ -151,7 +158,7 @@ test('schedules are set as hours or cron patterns, with their next times; an idl
   await dialog.getByLabel('Separate prompt caches').check()
   await dialog.getByRole('button', { name: 'Save' }).click()
   await seeGone(dialog)
-  await see(page.getByText('Mon, Tue, Wed, Thu, Fri, Sat 08:00–20:30 Europe/Berlin: keep 2 awake'))
+  await see(page.getByText('Keep 2 awake on Mon to Sat from 08:00 to 20:30 (Europe/Berlin)'))
   await see(page.getByText(/May fall asleep early .+ hardware\. Members share no cached prompts\.$/))
   const path = `/api/v1/model-deployments/${id}`
   const berlin = { time_zone: 'Europe/Berlin' }
@@ -168,10 +175,10 @@ test('schedules are set as hours or cron patterns, with their next times; an idl
   })
 
   await click(page, 'Edit scaling and sleep')
-  await click(page, 'Remove: Mon, Tue, Wed, Thu, Fri, Sat 08:00–20:30 Europe/Berlin: keep 2 awake')
+  await click(page, 'Remove: Keep 2 awake on Mon to Sat from 08:00 to 20:30 (Europe/Berlin)')
   await dialog.getByRole('button', { name: 'Save' }).click()
   await seeGone(dialog)
-  await seeGone(page.getByText(/08:00–20:30/))
+  await seeGone(page.getByText(/08:00 to 20:30/))
   await terminate()
 })
 

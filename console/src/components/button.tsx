@@ -1,6 +1,6 @@
-import { Slot } from 'radix-ui'
 import type { ComponentProps } from 'react'
 import { classNames } from '../class-names.ts'
+import { Slot } from './slot.tsx'
 import { Spinner } from './spinner.tsx'
 
 const variants = {
@@ -47,9 +47,9 @@ export function Button({
   )
   if (asChild) {
     return (
-      <Slot.Root className={classes} onClick={onClick} {...props}>
+      <Slot className={classes} onClick={onClick} {...props}>
         {children}
-      </Slot.Root>
+      </Slot>
     )
   }
   return (

@@ -1,7 +1,7 @@
-import { Slot } from 'radix-ui'
 import { Suspense, useEffect, useId, useRef, useState } from 'react'
 import type { ReactNode } from 'react'
 import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
+import { Slot } from './slot.tsx'
 
 const load = () => import('./menu-content.tsx')
 const MenuContent = lazyPart(() => load().then((module) => module.MenuContent))
@@ -9,6 +9,9 @@ const MenuContent = lazyPart(() => load().then((module) => module.MenuContent))
 export const MenuItem = lazyPart(() => load().then((module) => module.MenuItem))
 export const MenuLabel = lazyPart(() => load().then((module) => module.MenuLabel))
 export const MenuSeparator = lazyPart(() => load().then((module) => module.MenuSeparator))
+
+const parts = [MenuContent, MenuItem, MenuLabel, MenuSeparator]
+const loadMenus = () => Promise.all(parts.map((part) => part.load()))
 
 interface MenuProps {
   /** A button */
@@ -24,10 +27,10 @@ export function Menu({ trigger, children, align = 'end' }: MenuProps) {
   const [openedBy, setOpenedBy] = useState<'keyboard' | 'pointer' | null>(null)
   const isOpen = openedBy !== null
   const toggle = (by: 'keyboard' | 'pointer') => setOpenedBy((opened) => (opened === null ? by : null))
-  useEffect(() => loadWhenIdle(load), [])
+  useEffect(() => loadWhenIdle(loadMenus), [])
   return (
     <>
-      <Slot.Root
+      <Slot
         ref={button}
         id={id}
         aria-haspopup="menu"
@@ -46,7 +49,7 @@ export function Menu({ trigger, children, align = 'end' }: MenuProps) {
         }}
       >
         {trigger}
-      </Slot.Root>
+      </Slot>
       {isOpen && (
         <Suspense>
           <MenuContent

@@ -12,8 +12,7 @@ interface Toasts {
 
 const ToastsContext = createContext<Toasts | null>(null)
 
-const load = () => import('./toast-list.tsx')
-const ToastList = lazyPart(() => load().then((module) => module.ToastList))
+const ToastList = lazyPart(() => import('./toast-list.tsx').then((module) => module.ToastList))
 
 /** Shows short messages for useToasts. */
 export function ToastProvider({ children }: { children: ReactNode }) {
@@ -29,7 +28,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
     }),
     [add],
   )
-  useEffect(() => loadWhenIdle(load), [])
+  useEffect(() => loadWhenIdle(ToastList.load), [])
   return (
     <ToastsContext value={toasts}>
       {children}

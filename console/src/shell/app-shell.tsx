@@ -6,6 +6,7 @@ import type { ComponentType } from 'react'
 import { isUnreachable } from '../api/client.ts'
 import { organizationQuery, useSession } from '../api/session.ts'
 import { Button } from '../components/button.tsx'
+import { loadDialogs } from '../components/dialog.tsx'
 import { useIsCopy } from '../domain/installation.ts'
 import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
 import { unreachableEvent } from '../routing/retry-load.ts'
@@ -15,8 +16,7 @@ import { Shortcuts } from './shortcuts.tsx'
 import { useLastOrganization } from './use-last-organization.ts'
 import { Sidebar } from './sidebar.tsx'
 
-const loadDrawer = () => import('./drawer.tsx').then((module) => module.Drawer)
-const Drawer = lazyPart(loadDrawer)
+const Drawer = lazyPart(() => import('./drawer.tsx').then((module) => module.Drawer))
 const Notices = lazyPart(() => import('./notices.tsx').then((module) => module.Notices))
 
 interface AppShellProps {
@@ -29,7 +29,7 @@ export function AppShell({ commands }: AppShellProps) {
   const { data: organization } = useSuspenseQuery(organizationQuery)
   const [drawerOpen, setDrawerOpen] = useState(false)
   const menuButton = useRef<HTMLButtonElement>(null)
-  useEffect(() => loadWhenIdle(loadDrawer), [])
+  useEffect(() => loadWhenIdle(() => Promise.all([Drawer.load(), loadDialogs()])), [])
   return (
     <div className="bg-canvas lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
       <a

@@ -52,15 +52,17 @@ export function CommandDialog({ commands, query, onQueryChange, onClose }: Comma
             <Palette.Input
               value={query}
               onValueChange={onQueryChange}
-              placeholder={words.searchCommands}
+              placeholder={text.palette.searchCommands}
               className="h-12 w-full border-b bg-transparent px-4 placeholder:text-muted focus:outline-none"
             />
             <Palette.List className="max-h-[60vh] overflow-y-auto p-2">
-              <Palette.Empty className="px-3 py-8 text-center text-muted">{words.noCommand}</Palette.Empty>
+              <Palette.Empty className="px-3 py-8 text-center text-muted">
+                {text.palette.noCommand}
+              </Palette.Empty>
               {groups.map(({ group, commands: found }) => (
                 <Palette.Group
                   key={`${order} ${group}`}
-                  heading={words.commandGroups[group]}
+                  heading={text.palette.commandGroups[group]}
                   className="[&_[cmdk-group-heading]]:px-3 [&_[cmdk-group-heading]]:py-1.5 [&_[cmdk-group-heading]]:text-xs [&_[cmdk-group-heading]]:text-muted"
                 >
                   {found.map((command) => (
@@ -111,7 +113,7 @@ function useShellCommands(): Command[] {
         group: 'actions',
         id: `organization ${one.id}`,
         icon: Building2,
-        label: words.switchTo(one.name),
+        label: text.palette.switchTo(one.name),
         keywords: words.switchOrganization,
         run: () => change.mutate(one),
       })),
@@ -119,7 +121,7 @@ function useShellCommands(): Command[] {
       group: 'actions',
       id: `theme ${value}`,
       icon,
-      label: words.switchTheme(words.themes[value]),
+      label: text.palette.switchTheme(words.themes[value]),
       run: () => chooseTheme(value),
     })),
     {
@@ -134,7 +136,7 @@ function useShellCommands(): Command[] {
       id: 'sign-out',
       icon: LogOut,
       label: words.signOut,
-      keywords: words.signOutWords,
+      keywords: text.palette.signOutWords,
       run: () => signOut.mutate(),
     },
   ]

@@ -44,11 +44,8 @@ export const billing = {
   periodSpan: (from: string, to: string) => `${from} to ${to}`,
   estimate: 'Estimated so far',
   estimateLink: 'See usage',
-  trialCredit: 'Trial credit',
-  creditLeft: (remaining: string, granted: string) => `${remaining} of ${granted} left`,
   creditEnds: (remaining: string) =>
     `The ${remaining} of trial credit that is left ends with the activation. You can also use it up first.`,
-  creditRemaining: 'Trial credit left',
 
   notices: {
     past_due: {

@@ -53,6 +53,7 @@ export const instances = {
   minInstances: 'At least',
   maxInstances: 'At most',
   instancesHint: 'Instances. More than the first number start under load, and are billed while they run.',
+  upTo: (price: string) => `Up to ${price}`,
   instancesRange: 'Enter a whole number from 1 to 100.',
   mostTooFew: 'At most must not be less than at least.',
   targetConcurrency: 'Requests per instance',

@@ -17,14 +17,12 @@ export function TrialCredit() {
   return (
     <div className="grid gap-2">
       <div className="flex flex-wrap justify-between gap-x-6 text-[0.8125rem]">
-        <span className="font-medium">{text.billing.trialCredit}</span>
-        <span className="tabular text-muted">
-          {text.billing.creditLeft(money(remaining), money(granted))}
-        </span>
+        <span className="font-medium">{text.trial.trialCredit}</span>
+        <span className="tabular text-muted">{text.trial.creditLeft(money(remaining), money(granted))}</span>
       </div>
       <Progress
         value={Number(granted) > 0 ? Number(remaining) / Number(granted) : 0}
-        label={text.billing.creditRemaining}
+        label={text.trial.creditRemaining}
       />
     </div>
   )

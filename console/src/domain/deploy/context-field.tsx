@@ -4,7 +4,7 @@ import { formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { listContextChoices } from './context-choices.ts'
 
-const words = text.catalog
+const words = text.plan
 /** What coding agents need, in tokens */
 const codingContext = 32_768
 

@@ -7,7 +7,7 @@ import { Button } from '../../components/button.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 
-const words = text.catalog
+const words = text.plan
 const billingCodes = [
   'resource_limit_reached',
   'trial_credit_exhausted',

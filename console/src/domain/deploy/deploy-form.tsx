@@ -119,8 +119,8 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
     <Dialog
       wide
       onClose={() => onOpenChange(false)}
-      title={words.deployTitle(model.display_name)}
-      description={words.deployNote}
+      title={text.plan.deployTitle(model.display_name)}
+      description={text.plan.deployNote}
       actions={
         <>
           <Button onClick={() => onOpenChange(false)}>{text.common.cancel}</Button>
@@ -170,12 +170,12 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
         {plan.isError ? (
           <ErrorState error={plan.error} onRetry={() => void plan.refetch()} />
         ) : plan.data ? (
-          <PlanPanel plan={plan.data} isStale={plan.isPlaceholderData} />
+          <PlanPanel model={model.model_name} plan={plan.data} isStale={plan.isPlaceholderData} />
         ) : (
           <PlanSkeleton />
         )}
-        <SwitchField label={words.shareOffer(organization.name)} checked={shares} onChange={setShares}>
-          {words.shareOfferHint}
+        <SwitchField label={text.plan.shareOffer(organization.name)} checked={shares} onChange={setShares}>
+          {text.plan.shareOfferHint}
         </SwitchField>
         <SleepField plan={plan.data} checked={sleeps} onChange={setSleeps} />
         {canSetOptions && (
@@ -216,7 +216,7 @@ function LimitNotice({ onLeave }: { onLeave: () => void }) {
   const can = useCan()
   if (data === undefined || !paysHere) return null
   const [active, max] = [formatNumber(data.active_resources), formatNumber(data.max_active_resources)]
-  if (!isFull) return <p className="text-[0.8125rem] text-muted">{words.limit(active, max)}</p>
+  if (!isFull) return <p className="text-[0.8125rem] text-muted">{text.plan.limit(active, max)}</p>
   return (
     <Notice
       tone="warn"
@@ -224,20 +224,21 @@ function LimitNotice({ onLeave }: { onLeave: () => void }) {
         <div className="flex flex-wrap gap-2">
           <Button asChild size="small">
             <Link to="/deployments" onClick={onLeave}>
-              {words.toDeployments}
+              {text.plan.toDeployments}
             </Link>
           </Button>
           {can('manageBilling') && (
             <Button asChild size="small">
               <Link to="/billing" onClick={onLeave}>
-                {words.toBilling}
+                {text.plan.toBilling}
               </Link>
             </Button>
           )}
         </div>
       }
     >
-      {words.limitReached(active, max)} {can('manageBilling') ? words.limitRemedy : words.limitRemedyMember}
+      {text.plan.limitReached(active, max)}{' '}
+      {can('manageBilling') ? text.plan.limitRemedy : text.plan.limitRemedyMember}
     </Notice>
   )
 }
@@ -275,11 +276,11 @@ function InstanceField({
   if (names.size < 2 && chosen === null) return null
   return (
     <SelectField
-      label={words.instance}
+      label={text.plan.instance}
       value={chosen ?? ''}
       onChange={({ target }) => onChoose(target.value === '' ? null : target.value)}
     >
-      <option value="">{words.cheapestInstance}</option>
+      <option value="">{text.plan.cheapestInstance}</option>
       {[...names].map((name) => (
         <option key={name}>{name}</option>
       ))}
@@ -299,7 +300,7 @@ function Alternatives({ placements, choice, onChoose }: AlternativesProps) {
   const nearest = findNearest(placements, choice)
   return (
     <div className="flex flex-wrap items-center gap-2">
-      <p className="w-full text-muted">{nearest.length > 0 ? words.wouldFit : words.noneFits}</p>
+      <p className="w-full text-muted">{nearest.length > 0 ? text.plan.wouldFit : text.plan.noneFits}</p>
       {nearest.map(({ model_format, model_size_in_billions, quantization }) => {
         const alternative = { model_format, model_size_in_billions, quantization }
         return (
@@ -311,7 +312,7 @@ function Alternatives({ placements, choice, onChoose }: AlternativesProps) {
       {nearest.length === 0 && (
         <Button asChild size="small">
           <Link to="/catalog" search={{ fits: 'yes' }}>
-            {words.seeFitting}
+            {text.plan.seeFitting}
           </Link>
         </Button>
       )}

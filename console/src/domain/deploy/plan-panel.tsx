@@ -9,18 +9,26 @@ import { Notice, Skeleton } from '../../components/states.tsx'
 import { formatBytes, formatDuration, formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { billingAccountQuery } from '../billing/queries.ts'
+import { weightsQuery } from '../models/queries.ts'
+import { areWeightsHere } from '../models/weights.ts'
 
 const words = text.catalog
 const hoursOfMonth = 730
 
+interface PlanProps {
+  /** The name of the model */
+  model: string
+  plan: DeploymentPlan
+}
+
 /** The planned instance type, price and reason, or why none fits. `isStale` while a new plan loads. */
-export function PlanPanel({ plan, isStale }: { plan: DeploymentPlan; isStale: boolean }) {
+export function PlanPanel({ model, plan, isStale }: PlanProps & { isStale: boolean }) {
   return (
     <div aria-busy={isStale || undefined} className={classNames('grid gap-3', isStale && 'opacity-60')}>
-      {plan.feasible && <Chosen plan={plan} />}
+      {plan.feasible && <Chosen model={model} plan={plan} />}
       <div role="status" className={plan.feasible ? 'sr-only' : ''}>
         {plan.feasible ? (
-          words.plannedSummary(plan.instance_type ?? '', writePrice(plan.price_per_hour, plan.currency))
+          text.plan.plannedSummary(plan.instance_type ?? '', writePrice(plan.price_per_hour, plan.currency))
         ) : (
           <Notice tone="warn">
             <p className="break-words">{plan.reason}</p>
@@ -28,7 +36,7 @@ export function PlanPanel({ plan, isStale }: { plan: DeploymentPlan; isStale: bo
         )}
       </div>
       {plan.feasible && (
-        <Disclosure summary={words.howCalculated}>
+        <Disclosure summary={text.plan.howCalculated}>
           <p className="px-4 py-3 text-[0.8125rem] break-words">{plan.reason}</p>
         </Disclosure>
       )}
@@ -37,20 +45,22 @@ export function PlanPanel({ plan, isStale }: { plan: DeploymentPlan; isStale: bo
   )
 }
 
-function Chosen({ plan }: { plan: DeploymentPlan }) {
+function Chosen({ model, plan }: PlanProps) {
+  const { data: weights } = useQuery(weightsQuery)
+  const isHere = areWeightsHere(weights?.items ?? [], { ...plan, model_name: model })
   const month =
     plan.price_per_hour === null
       ? undefined
       : formatMoney(Number(plan.price_per_hour) * hoursOfMonth, plan.currency)
   return (
-    <section aria-label={words.planned} className="grid gap-4 rounded-lg border px-4 py-3.5">
+    <section aria-label={text.plan.planned} className="grid gap-4 rounded-lg border px-4 py-3.5">
       <dl className="grid grid-cols-2 gap-x-6 gap-y-4 sm:grid-cols-3">
         <Figure
-          label={words.instance}
+          label={text.plan.instance}
           value={<span className="break-all">{plan.instance_type}</span>}
           hint={plan.gpu_count !== null && words.gpus(plan.gpu_count, plan.instance_type)}
         />
-        <Figure label={words.region} value={<span className="break-all">{plan.region}</span>} />
+        <Figure label={text.plan.region} value={<span className="break-all">{plan.region}</span>} />
         <Figure
           label={words.memory}
           value={plan.memory_bytes === null ? '' : formatBytes(plan.memory_bytes)}
@@ -58,35 +68,35 @@ function Chosen({ plan }: { plan: DeploymentPlan }) {
         <Figure
           label={words.price}
           value={writePrice(plan.price_per_hour, plan.currency)}
-          hint={month && words.perMonth(month)}
+          hint={month && text.plan.perMonth(month)}
         />
         <Payer />
         {plan.weight_bytes !== null && (
           <Figure
-            label={words.weightSize}
+            label={text.plan.weightSize}
             value={formatBytes(plan.weight_bytes)}
-            hint={words.weightSizeHint}
+            hint={isHere ? text.plan.weightsHere : text.plan.weightSizeHint}
           />
         )}
         {plan.start_seconds !== null && (
           <Figure
-            label={words.timeToReady}
+            label={text.plan.timeToReady}
             value={formatDuration(plan.start_seconds * 1_000)}
-            hint={words.timeToReadyHint}
+            hint={text.plan.timeToReadyHint}
           />
         )}
         {plan.context_tokens !== null && plan.context_limited_by !== null && (
           <Figure
-            label={words.context}
-            value={words.tokens(formatNumber(plan.context_tokens))}
-            hint={words.contextLimits[plan.context_limited_by]}
+            label={text.plan.context}
+            value={text.plan.tokens(formatNumber(plan.context_tokens))}
+            hint={text.plan.contextLimits[plan.context_limited_by]}
           />
         )}
         {plan.parallel_sequences !== null && plan.sequences_limited_by !== null && (
           <Figure
-            label={words.parallel}
+            label={text.plan.parallel}
             value={formatNumber(plan.parallel_sequences)}
-            hint={words.sequenceLimits[plan.sequences_limited_by]}
+            hint={text.plan.sequenceLimits[plan.sequences_limited_by]}
           />
         )}
       </dl>
@@ -103,9 +113,9 @@ function Payer() {
   const credit = account?.trial_credit
   return (
     <Figure
-      label={words.paidBy}
+      label={text.plan.paidBy}
       value={<span className="break-words">{organization.name}</span>}
-      hint={credit && words.trialLeft(formatMoney(credit.remaining, account.currency))}
+      hint={credit && text.plan.trialLeft(formatMoney(credit.remaining, account.currency))}
     />
   )
 }
@@ -113,8 +123,8 @@ function Payer() {
 /** What the next cheaper and the next larger instance type would serve. */
 function Others({ plan }: { plan: DeploymentPlan }) {
   const others = [
-    { label: words.cheaper, other: plan.cheaper },
-    { label: words.larger, other: plan.larger },
+    { label: text.plan.cheaper, other: plan.cheaper },
+    { label: text.plan.larger, other: plan.larger },
   ]
   if (plan.cheaper === null && plan.larger === null) return null
   return (
@@ -128,7 +138,7 @@ function Others({ plan }: { plan: DeploymentPlan }) {
                 <span className="font-medium break-all">{other.instance_type}</span>
               </span>
               <span className="tabular text-muted">
-                {words.alternativeCapacity(
+                {text.plan.alternativeCapacity(
                   formatNumber(other.context_tokens),
                   formatNumber(other.parallel_sequences),
                 )}
@@ -145,7 +155,7 @@ function Others({ plan }: { plan: DeploymentPlan }) {
 /** A collapsed list of every instance type that was considered, with the chosen one first. */
 function Considered({ plan }: { plan: DeploymentPlan }) {
   return (
-    <Disclosure summary={words.considered(plan.considered.length)}>
+    <Disclosure summary={text.plan.considered(plan.considered.length)}>
       <ul className="divide-y">
         {plan.considered.map((one, place) => (
           <li
@@ -162,7 +172,7 @@ function Considered({ plan }: { plan: DeploymentPlan }) {
               )}
             >
               {one.fits && <Check aria-hidden className="size-3.5" />}
-              {plan.feasible && place === 0 ? words.chosen : one.fits ? words.fits : words.passedOver}
+              {plan.feasible && place === 0 ? text.plan.chosen : one.fits ? words.fits : text.plan.passedOver}
             </span>
           </li>
         ))}

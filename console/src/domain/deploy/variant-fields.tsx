@@ -36,7 +36,7 @@ export function VariantFields({ model, placements, choice, onChoose }: VariantFi
         onChoose={(size) => onChoose({ model_size_in_billions: Number(size) })}
       />
       <ChoiceField
-        label={words.format}
+        label={text.plan.format}
         choices={ofSize}
         placements={placements}
         valueOf={(one) => one.model_format}
@@ -45,7 +45,7 @@ export function VariantFields({ model, placements, choice, onChoose }: VariantFi
         onChoose={(format) => onChoose({ model_format: format })}
       />
       <ChoiceField
-        label={words.quantization}
+        label={text.plan.quantization}
         choices={ofFormat}
         placements={placements}
         valueOf={(one) => one.quantization}
@@ -117,7 +117,7 @@ function Options<Value extends string | number>({ choices, placements, valueOf, 
       <optgroup label={words.doesNotFit}>
         {others.map(([value, members]) => (
           <option key={value} value={value} disabled>
-            {words.unfit(name(value), describeObstacle(placements, members))}
+            {text.plan.unfit(name(value), describeObstacle(placements, members))}
           </option>
         ))}
       </optgroup>
@@ -131,6 +131,6 @@ function describeObstacle(placements: readonly Placement[], members: readonly Va
   const needs = found.flatMap(({ obstacle, memory_bytes }) =>
     obstacle === 'memory' && memory_bytes !== null ? memory_bytes : [],
   )
-  if (found.some(({ obstacle }) => obstacle === 'in_use')) return words.memoryInUse
-  return needs.length > 0 ? words.needs(formatBytes(Math.min(...needs))) : words.otherHardware
+  if (found.some(({ obstacle }) => obstacle === 'in_use')) return text.plan.memoryInUse
+  return needs.length > 0 ? words.needs(formatBytes(Math.min(...needs))) : text.plan.otherHardware
 }

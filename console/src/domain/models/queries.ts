@@ -26,3 +26,10 @@ export const placementsQuery = queryOptions({
   queryFn: ({ signal }) => callApi('GET', '/api/v1/placements', { signal }),
   staleTime: 30_000,
 })
+
+/** The weights that a deployment here needn't download. */
+export const weightsQuery = queryOptions({
+  queryKey: ['catalog', 'weights'],
+  queryFn: ({ signal }) => callApi('GET', '/api/v1/weights', { signal }),
+  staleTime: 30_000,
+})

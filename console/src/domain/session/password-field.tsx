@@ -14,11 +14,11 @@ export function PasswordField({
   const { isCommon, check } = useCommonPassword()
   return (
     <TextField
-      label={isNew ? text.auth.newPassword : text.auth.password}
+      label={isNew ? text.passwords.newPassword : text.passwords.password}
       hint={
         isNew && (
           <span role="status" className={isCommon ? 'text-warn' : ''}>
-            {isCommon ? text.auth.commonPassword : text.auth.passwordRule}
+            {isCommon ? text.passwords.commonPassword : text.passwords.passwordRule}
           </span>
         )
       }
@@ -33,7 +33,7 @@ export function PasswordField({
         <Button
           variant="quiet"
           size="tiny"
-          aria-label={shown ? text.auth.hidePassword : text.auth.showPassword}
+          aria-label={shown ? text.passwords.hidePassword : text.passwords.showPassword}
           onClick={() => setShown(!shown)}
         >
           {shown ? <EyeOff /> : <Eye />}

@@ -48,7 +48,7 @@ export function InvitationRegistration({ token, email, onJoined }: InvitationReg
               error={errors.last_name}
             />
           </div>
-          <PasswordField isNew label={text.auth.password} error={errors.password} />
+          <PasswordField isNew label={text.passwords.password} error={errors.password} />
         </>
       )}
     </AuthForm>

@@ -64,7 +64,7 @@ export function RegisterPage() {
                 onChange={(event) => setEmail(event.target.value)}
                 error={errors.email}
               />
-              <PasswordField isNew label={text.auth.password} error={errors.password} />
+              <PasswordField isNew label={text.passwords.password} error={errors.password} />
               <OrganizationField error={errors.organization} />
             </>
           )}

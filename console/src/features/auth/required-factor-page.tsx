@@ -75,7 +75,7 @@ function OtherOrganizations({ current }: { current: string }) {
         .filter((one) => !one.current)
         .map((one) => (
           <button key={one.id} type="button" className={authLink} onClick={() => change.mutate(one)}>
-            {text.shell.switchTo(one.name)}
+            {text.palette.switchTo(one.name)}
           </button>
         ))}
       <button type="button" className={authLink} onClick={() => setLeaving(true)}>

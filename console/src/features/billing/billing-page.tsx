@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CreditCard, ExternalLink } from 'lucide-react'
+import { Suspense } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
@@ -8,19 +9,24 @@ import { EmptyState, Notice } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { billingConfigQuery, billingAccountQuery } from '../../domain/billing/queries.ts'
 import { usePaysHere } from '../../domain/installation.ts'
-import { BudgetNotices } from '../../domain/budgets/budget-notices.tsx'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { findAccountProblem } from './account-problem.ts'
-import { Budgets } from './budgets/budgets.tsx'
 import { budgetsQuery } from './budgets/queries.ts'
-import { ActivateDialog } from './activate-dialog.tsx'
 import { CardForm, useAddCard } from './add-card.tsx'
 import type { CardSetup } from './add-card.tsx'
-import { Cards } from './cards.tsx'
-import { Invoices } from './invoices.tsx'
 import { Plan } from './plan.tsx'
 import { createPortalSession, invoicesQuery } from './queries.ts'
 import { useLeave } from './use-leave.ts'
+
+// Below the first screen, or rarely open
+const ActivateDialog = lazyPart(() => import('./activate-dialog.tsx').then((module) => module.ActivateDialog))
+const BudgetNotices = lazyPart(() =>
+  import('../../domain/budgets/budget-notices.tsx').then((module) => module.BudgetNotices),
+)
+const Budgets = lazyPart(() => import('./budgets/budgets.tsx').then((module) => module.Budgets))
+const Cards = lazyPart(() => import('./cards.tsx').then((module) => module.Cards))
+const Invoices = lazyPart(() => import('./invoices.tsx').then((module) => module.Invoices))
 
 /** Plan, cards and invoices of the organization; requires the `manageBilling` permission. */
 export function BillingPage() {
@@ -34,8 +40,10 @@ function OnlyBudgets() {
   const { data: budgets = [] } = useQuery(budgetsQuery)
   return (
     <Page {...text.pages.budgets}>
-      <BudgetNotices budgets={budgets} />
-      <Budgets />
+      <Suspense>
+        <BudgetNotices budgets={budgets} />
+        <Budgets />
+      </Suspense>
     </Page>
   )
 }
@@ -50,14 +58,18 @@ function Billing() {
       ) : (
         <>
           <AccountNotice cardSetup={cardSetup} />
-          <BudgetNotices budgets={budgets} />
+          <Suspense>{budgets.length > 0 && <BudgetNotices budgets={budgets} />}</Suspense>
           <Plan onActivate={cardSetup.openActivation} />
-          <Budgets />
-          <Cards cardSetup={cardSetup} />
-          <Invoices />
+          <Suspense>
+            <Budgets />
+            <Cards cardSetup={cardSetup} />
+            <Invoices />
+          </Suspense>
         </>
       )}
-      <ActivateDialog cardSetup={cardSetup} />
+      <Suspense>
+        <ActivateDialog cardSetup={cardSetup} />
+      </Suspense>
     </Page>
   )
 }

@@ -9,6 +9,7 @@ export const billingPage = page({
   /** `setup` is set after the payment processor redirects back from entering a card. */
   readSearch: ({ setup }: RawSearch): { setup?: string | undefined } => ({ setup: readText(setup) }),
   heading: text.pages.billing,
+  frame: 'member',
   navigation: {
     icon: CreditCard,
     permission: 'manageBilling',

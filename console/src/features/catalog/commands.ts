@@ -15,7 +15,7 @@ export function useCatalogCommands(): Command[] {
     group: 'actions',
     id: 'deploy',
     icon: Rocket,
-    label: text.shell.deployModel,
+    label: text.palette.deployModel,
     run: () => navigate({ to: '/catalog' }),
   }
   return [

@@ -8,7 +8,6 @@ import { ApiError } from '../../api/client.ts'
 import { useCan } from '../../api/session.ts'
 import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
-import { CodeBlock } from '../../components/code-block.tsx'
 import { LoadingPage } from '../../components/loading-page.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { EmptyState, ErrorState } from '../../components/states.tsx'
@@ -16,12 +15,10 @@ import { deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
 import { findIdSuffixes } from '../../domain/deployments/names.ts'
 import { nameVariant } from '../../domain/models/variant-names.ts'
-import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
 import { formatRelative } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
-import { sampleKinds, writeCurl, writeFirstBody } from '../../domain/models/curl-sample.ts'
 import { ModelFacts } from './model-facts.tsx'
 import { placementsQuery } from '../../domain/models/queries.ts'
 import { useModel } from './queries.ts'
@@ -32,6 +29,8 @@ const shownAtMost = 5
 
 const words = text.catalog
 const route = getRouteApi('/app/catalog/$modelId')
+// Below the first screen
+const CallSection = lazyPart(() => import('./call-section.tsx').then((module) => module.CallSection))
 const ModelMenu = lazyPart(() => import('./own-models/model-menu.tsx').then((module) => module.ModelMenu))
 
 /** A model with its properties, variants and deploy button. */
@@ -74,7 +73,6 @@ function Model({ model }: { model: DeployableModel }) {
   const [initial, setInitial] = useState<Variant>()
   const isOwn = model.owner === 'organization'
   const mayDeploy = can('createDeployments') && model.base_model === null
-  const kind = sampleKinds[model.model_type]
   const deploy = (choice?: Variant) => {
     setInitial(choice)
     setIsDeploying(true)
@@ -125,16 +123,9 @@ function Model({ model }: { model: DeployableModel }) {
       )}
       {/* Wait for the table above, which would shift this section. */}
       {can('useOwnDeployments') && !placements.isPending && (
-        <Section title={words.call} description={words.callNote} actions={<ScriptSessionButton />}>
-          <CodeBlock
-            label={words.callCode(model.display_name)}
-            code={writeCurl({
-              kind,
-              origin: location.origin,
-              body: writeFirstBody(model.model_name, kind),
-            })}
-          />
-        </Section>
+        <Suspense>
+          <CallSection model={model} />
+        </Suspense>
       )}
       {mayDeploy && (
         <DeployDialog open={isDeploying} onOpenChange={setIsDeploying} model={model} initial={initial} />

@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query'
 import type { UseQueryResult } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { DeployableModel, Placement, Placements } from '../../contract.ts'
@@ -11,8 +12,10 @@ import { formatBytes, formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { PlacementsError } from './placements-error.tsx'
 import { nameVariant, nameVariantParts } from '../../domain/models/variant-names.ts'
+import { weightsQuery } from '../../domain/models/queries.ts'
 import { findPlacement, isSameVariant, listVariants } from '../../domain/models/variants.ts'
 import type { Variant } from '../../domain/models/variants.ts'
+import { areWeightsHere } from '../../domain/models/weights.ts'
 
 const words = text.catalog
 
@@ -26,6 +29,8 @@ interface VariantsTableProps {
 /** Variants with memory, instance type and price. Initially lists those that fit, if any. */
 export function VariantsTable({ model, placements, onDeploy }: VariantsTableProps) {
   const [isAllWanted, setIsAllWanted] = useState(false)
+  // The placements come first, because the rows need them.
+  const { data: weights } = useQuery({ ...weightsQuery, enabled: placements.data !== undefined })
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []
   const rows = listVariants(model)
     .toSorted((one, other) => one.model_size_in_billions - other.model_size_in_billions)
@@ -89,6 +94,7 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
               key={nameVariant(choice)}
               choice={choice}
               isDefault={isSameVariant(choice, model.default_variant)}
+              isHere={placement !== undefined && areWeightsHere(weights?.items ?? [], placement)}
               placement={placement}
               currency={placements.data?.currency}
               onDeploy={onDeploy}
@@ -103,12 +109,14 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
 interface VariantRowProps extends Pick<VariantsTableProps, 'onDeploy'> {
   choice: Variant
   isDefault: boolean
+  /** Whether its weights need no download */
+  isHere: boolean
   placement: Placement | undefined
   currency: string | undefined
 }
 
 /** On a small screen, one line below the name replaces the other columns. */
-function VariantRow({ choice, isDefault, placement, currency, onDeploy }: VariantRowProps) {
+function VariantRow({ choice, isDefault, isHere, placement, currency, onDeploy }: VariantRowProps) {
   const [name, quantization] = nameVariantParts(choice)
   const memory = placement?.memory_bytes == null ? null : formatBytes(placement.memory_bytes)
   const price =
@@ -127,6 +135,7 @@ function VariantRow({ choice, isDefault, placement, currency, onDeploy }: Varian
           <span className="font-medium whitespace-nowrap">{name}</span>
           <span className="text-muted">{quantization}</span>
           {isDefault && <Badge>{words.defaultVariant}</Badge>}
+          {isHere && <Badge tone="good">{words.weightsHere}</Badge>}
         </span>
         <span className="tabular block text-[0.8125rem] text-muted md:hidden">
           {summary?.filter(Boolean).join(' · ')}

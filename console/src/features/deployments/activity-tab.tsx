@@ -121,7 +121,7 @@ function Item({ item, deployment }: { item: DeploymentActivityItem; deployment: 
 
 function nameItem({ status, stage, transition }: DeploymentActivityItem): string {
   const name = nameStep({ isChange: false, status, stage, transition })
-  const { steps, stages, failedAt } = text.deployment
+  const { steps, stages, failedAt } = text.timeline
   if (status === 'failed' && stage !== 'termination') return failedAt(stages[stage ?? ''] ?? stage ?? '')
   return steps[name] ?? steps['other']!
 }

@@ -1,9 +1,11 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Deployment, DeploymentPlan } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { TextField } from '../../components/field.tsx'
+import { FirstError } from '../../components/first-error.tsx'
 import { Figure, Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { isFinished } from '../../domain/deployments/status.ts'
@@ -16,11 +18,18 @@ import { text } from '../../text/index.ts'
 import { useUpdateDeployment } from './queries.ts'
 
 const words = text.deployment
+const route = getRouteApi('/app/deployments/$deploymentId')
 
 /** How long and how many requests a deployment serves, and the dialog that sets minimums. */
 export function Capacity({ deployment }: { deployment: Deployment }) {
   const { change } = useAccess(deployment)
-  const [open, setOpen] = useState(false)
+  const open = route.useSearch().context === 'yes'
+  const navigate = route.useNavigate()
+  const setOpen = (opened: boolean) =>
+    void navigate({
+      search: (previous) => ({ ...previous, context: opened ? 'yes' : undefined }),
+      replace: true,
+    })
   const { context_tokens, parallel_sequences, min_context_tokens, min_parallel_sequences } = deployment
   if (context_tokens === null || parallel_sequences === null) return null
   const isOver = isFinished(deployment)
@@ -41,7 +50,7 @@ export function Capacity({ deployment }: { deployment: Deployment }) {
           hint={min_parallel_sequences !== null && words.atLeast(formatNumber(min_parallel_sequences))}
         />
       </dl>
-      {open && <MinimumsDialog deployment={deployment} onClose={() => setOpen(false)} />}
+      {open && change && !isOver && <MinimumsDialog deployment={deployment} onClose={() => setOpen(false)} />}
     </Section>
   )
 }
@@ -65,6 +74,7 @@ function MinimumsDialog({ deployment, onClose }: { deployment: Deployment; onClo
       description={deployment.status === 'running' ? words.minimumsWhenRunning : words.minimumsNote}
       actions={
         <>
+          <FirstError form="minimums" error={isValid ? undefined : words.wholeNumber} />
           <Button onClick={onClose}>{text.common.cancel}</Button>
           <Button
             variant="primary"
@@ -139,7 +149,7 @@ function Preview({ plan }: { plan: DeploymentPlan }) {
   }
   return (
     <p role="status" className="text-[0.8125rem] break-words text-muted">
-      {text.catalog.plannedSummary(
+      {text.plan.plannedSummary(
         instanceType ?? '',
         price === null ? text.catalog.priceUnknown : text.catalog.perHour(formatMoney(price, currency)),
       )}

@@ -110,7 +110,7 @@ function listCommands({ deployment, suffix, foundBy, access }: Choice, act: Acti
     group: 'deployments',
     id: `${id} ${action}`,
     icon,
-    label: text.shell.commandOn(name, action),
+    label: text.palette.commandOn(name, action),
     keywords: `${keywords} ${synonyms}`,
     searchOnly: true,
     run,
@@ -136,8 +136,8 @@ function listCommands({ deployment, suffix, foundBy, access }: Choice, act: Acti
           part(
             text.deployment.capacity,
             Gauge,
-            () => act.open(id, { tab: 'settings' }),
-            text.shell.capacityWords,
+            () => act.open(id, { tab: 'settings', context: 'yes' }),
+            text.palette.capacityWords,
           ),
         ]
       : []),

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { MessagesSquare, Moon, Sun } from 'lucide-react'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
@@ -13,8 +14,11 @@ import { useAccess } from '../../domain/deployments/use-access.ts'
 import { nameTermination } from './name-termination.ts'
 import { ShareButton } from './share-button.tsx'
 import { findSleepAction } from './sleep-action.ts'
-import { TerminateDialog } from './terminate-dialog.tsx'
 import { useSleepOrWake } from './use-sleep-or-wake.ts'
+
+const TerminateDialog = lazyPart(() =>
+  import('./terminate-dialog.tsx').then((module) => module.TerminateDialog),
+)
 
 const words = text.deployments
 const route = getRouteApi('/app/deployments/$deploymentId')
@@ -70,7 +74,9 @@ function TerminateButton({ deployment }: { deployment: Deployment }) {
   return (
     <>
       <Button onClick={() => ask(true)}>{nameTermination(deployment)}</Button>
-      <TerminateDialog deployment={deployment} open={terminate === 'yes'} onOpenChange={ask} />
+      <Suspense>
+        <TerminateDialog deployment={deployment} open={terminate === 'yes'} onOpenChange={ask} />
+      </Suspense>
     </>
   )
 }

@@ -24,7 +24,7 @@ export function FailureNotice({ deployment }: { deployment: Deployment }) {
   const { inspect } = useAccess(deployment)
   if (failure_stage === null) return null
   const { code, sentence } = parseFailure(failure_reason ?? '')
-  const title = words.failedAt(words.stages[failure_stage] ?? failure_stage)
+  const title = text.timeline.failedAt(text.timeline.stages[failure_stage] ?? failure_stage)
   return (
     <section aria-label={title} className="grid gap-4 rounded-xl border border-bad/30 bg-bad-soft px-5 py-4">
       <div className="flex gap-3">
@@ -36,8 +36,8 @@ export function FailureNotice({ deployment }: { deployment: Deployment }) {
         </div>
       </div>
       <div className="grid gap-2 pl-7">
-        <h3 className="font-medium">{words.whatToDo}</h3>
-        <p className="max-w-prose">{words.remedies[code] ?? words.unknownRemedy}</p>
+        <h3 className="font-medium">{text.timeline.whatToDo}</h3>
+        <p className="max-w-prose">{text.timeline.remedies[code] ?? text.timeline.unknownRemedy}</p>
         <div className="mt-1 flex flex-wrap gap-2">
           {inspect && codesWithLogs.has(code) && (
             <Button asChild size="small">
@@ -49,7 +49,7 @@ export function FailureNotice({ deployment }: { deployment: Deployment }) {
           {code === 'no_feasible_instance' && (
             <Button asChild size="small">
               <Link to="/catalog" search={{ fits: 'yes' }}>
-                {words.otherModel}
+                {text.timeline.otherModel}
               </Link>
             </Button>
           )}

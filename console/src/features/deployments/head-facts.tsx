@@ -27,7 +27,7 @@ export function HeadFacts({ deployment }: { deployment: Deployment }) {
   const facts = [
     isRunning && ready && words.readyFor(formatSpan(now - Date.parse(ready.at))),
     isRunning && price,
-    usage && words.soFar(formatMoney(usage.cost, usage.currency)),
+    usage && text.deployment.soFar(formatMoney(usage.cost, usage.currency)),
     usage && Number(usage.saved ?? 0) > 0 && words.saved(formatMoney(usage.saved!, usage.currency)),
   ].filter((fact) => typeof fact === 'string')
   if (facts.length === 0) return null

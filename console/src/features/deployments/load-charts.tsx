@@ -8,7 +8,7 @@ import { TimeChart } from './time-chart.tsx'
 
 type Point = DeploymentStatistics['series'][number]
 
-const words = text.deployment
+const words = text.statistics
 
 /** How many instances a deployment had over time, and how many requests they and the queue held. */
 export function LoadCharts({ statistics }: { statistics: DeploymentStatistics | undefined }) {

@@ -16,7 +16,7 @@ import { toText } from './log-lines.ts'
 import type { NumberedLine } from './log-lines.ts'
 import { useLog } from './use-log.ts'
 
-const words = text.deployment
+const words = text.engineLog
 /** Distance in pixels from the end within which the view keeps following the log. */
 const nearEnd = 24
 
@@ -141,7 +141,7 @@ function LogView({ ref, lines, wrap, placeholder, onScroll }: LogViewProps) {
       ref={ref}
       role="log"
       aria-live="off"
-      aria-label={text.deployment.logsLabel}
+      aria-label={text.engineLog.logsLabel}
       tabIndex={0}
       onScroll={({ currentTarget }) => onScroll(currentTarget)}
       className="h-[max(20rem,calc(100dvh-22rem))] overflow-auto overscroll-contain py-2 font-mono text-[0.8125rem] leading-relaxed focus-visible:-outline-offset-2"

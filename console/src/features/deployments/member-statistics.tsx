@@ -19,18 +19,18 @@ export function MemberStatistics({ deployment, members }: MemberStatisticsProps)
   if (deployment.shared_with === null && isOnlyOwner) return null
   return (
     <Section
-      title={inspect ? words.byMember : words.ownRequests}
-      description={words.waitingWords}
+      title={inspect ? text.statistics.byMember : text.statistics.ownRequests}
+      description={text.statistics.waitingWords}
       flush={members.length > 0}
     >
       {members.length === 0 ? (
-        <p className="text-muted">{words.noRequests}</p>
+        <p className="text-muted">{text.statistics.noRequests}</p>
       ) : (
         <Table
-          label={inspect ? words.byMember : words.ownRequests}
+          label={inspect ? text.statistics.byMember : text.statistics.ownRequests}
           head={
             <>
-              <HeadCell>{words.member}</HeadCell>
+              <HeadCell>{text.statistics.member}</HeadCell>
               <HeadCell numeric>{words.requests}</HeadCell>
               <HeadCell numeric className="hidden md:table-cell">
                 {words.inputTokens}
@@ -38,9 +38,9 @@ export function MemberStatistics({ deployment, members }: MemberStatisticsProps)
               <HeadCell numeric className="hidden sm:table-cell">
                 {words.outputTokens}
               </HeadCell>
-              <HeadCell numeric>{words.waitingMedian}</HeadCell>
+              <HeadCell numeric>{text.statistics.waitingMedian}</HeadCell>
               <HeadCell numeric className="hidden sm:table-cell">
-                {words.waitingSlow}
+                {text.statistics.waitingSlow}
               </HeadCell>
             </>
           }

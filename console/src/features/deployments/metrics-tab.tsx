@@ -34,7 +34,7 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
     <div className="grid gap-5">
       <div className="flex justify-end">
         <SegmentedControl
-          label={words.window}
+          label={text.statistics.window}
           value={window}
           onValueChange={(next) =>
             void navigate({
@@ -43,7 +43,7 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
               resetScroll: false,
             })
           }
-          options={statisticsWindows.map((value) => ({ value, label: words.windows[value] }))}
+          options={statisticsWindows.map((value) => ({ value, label: text.statistics.windows[value] }))}
         />
       </div>
       {data === undefined && error ? (
@@ -55,25 +55,31 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
           <Section>
             <Figures statistics={data} />
           </Section>
-          <Section title={words.latency} description={words.latencyWords} flush>
+          <Section title={text.statistics.latency} description={text.statistics.latencyWords} flush>
             <Latencies statistics={data} />
           </Section>
           {data && <MemberStatistics deployment={deployment} members={data.members} />}
           <LoadCharts statistics={data} />
-          <Section title={words.overTime}>
+          <Section title={text.statistics.overTime}>
             {data ? (
               <div className="grid gap-5">
                 <Charts statistics={data} />
                 <SeriesTable
-                  label={words.overTime}
-                  empty={words.noRequests}
+                  label={text.statistics.overTime}
+                  empty={text.statistics.noRequests}
                   points={data.series.filter(({ requests }) => requests > 0)}
                   columns={[
                     [words.requests, (point) => formatNumber(point.requests)],
                     [words.errors, (point) => formatNumber(point.errors)],
                     [words.outputTokens, (point) => formatNumber(point.output_tokens)],
-                    [`${words.chartDuration} ${words.p50}`, (point) => formatLatency(point.duration_p50_ms)],
-                    [`${words.chartDuration} ${words.p95}`, (point) => formatLatency(point.duration_p95_ms)],
+                    [
+                      `${text.statistics.chartDuration} ${text.statistics.p50}`,
+                      (point) => formatLatency(point.duration_p50_ms),
+                    ],
+                    [
+                      `${text.statistics.chartDuration} ${text.statistics.p95}`,
+                      (point) => formatLatency(point.duration_p95_ms),
+                    ],
                   ]}
                 />
               </div>
@@ -85,7 +91,7 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
       )}
       {inspect && deployment.model_type === 'LLM' && <BenchmarkSection deployment={deployment} />}
       {inspect && (
-        <Section title={words.sinceStart}>
+        <Section title={text.statistics.sinceStart}>
           <UsageFigures deployment={deployment} wide />
         </Section>
       )}
@@ -106,11 +112,11 @@ function Charts({ statistics }: { statistics: DeploymentStatistics }) {
     <div className="grid gap-8 lg:grid-cols-3">
       <TimeChart
         kind="bars"
-        title={words.chartRequests}
-        label={words.chartRequestsLabel(formatNumber(requests), formatNumber(errors))}
+        title={text.statistics.chartRequests}
+        label={text.statistics.chartRequestsLabel(formatNumber(requests), formatNumber(errors))}
         times={times}
         series={[
-          toSeries(words.succeeded, 1, (point) => point.requests - point.errors),
+          toSeries(text.statistics.succeeded, 1, (point) => point.requests - point.errors),
           toSeries(words.errors, 6, (point) => point.errors),
         ]}
         formatTick={formatCompact}
@@ -118,20 +124,20 @@ function Charts({ statistics }: { statistics: DeploymentStatistics }) {
       />
       <TimeChart
         kind="lines"
-        title={words.chartDuration}
-        label={words.chartDurationLabel}
+        title={text.statistics.chartDuration}
+        label={text.statistics.chartDurationLabel}
         times={times}
         series={[
-          toSeries(words.p50, 1, (point) => point.duration_p50_ms),
-          toSeries(words.p95, 3, (point) => point.duration_p95_ms),
+          toSeries(text.statistics.p50, 1, (point) => point.duration_p50_ms),
+          toSeries(text.statistics.p95, 3, (point) => point.duration_p95_ms),
         ]}
         formatTick={formatDuration}
         format={formatDuration}
       />
       <TimeChart
         kind="bars"
-        title={words.chartTokens}
-        label={words.chartTokensLabel(formatNumber(output_tokens))}
+        title={text.statistics.chartTokens}
+        label={text.statistics.chartTokensLabel(formatNumber(output_tokens))}
         times={times}
         series={[toSeries(words.outputTokens, 2, (point) => point.output_tokens)]}
         formatTick={formatCompact}
@@ -153,7 +159,10 @@ function Figures({ statistics }: { statistics: DeploymentStatistics | undefined 
         value={shown(({ requests }) => formatNumber(requests))}
         hint={
           statistics && statistics.caller_left + statistics.retries > 0
-            ? words.leftAndRetries(formatNumber(statistics.caller_left), formatNumber(statistics.retries))
+            ? text.statistics.leftAndRetries(
+                formatNumber(statistics.caller_left),
+                formatNumber(statistics.retries),
+              )
             : undefined
         }
       />
@@ -162,11 +171,11 @@ function Figures({ statistics }: { statistics: DeploymentStatistics | undefined 
         value={shown(({ errors }) => formatNumber(errors))}
         hint={
           statistics && statistics.errors > 0
-            ? words.errorShare(formatPercent(statistics.errors / statistics.requests))
+            ? text.statistics.errorShare(formatPercent(statistics.errors / statistics.requests))
             : undefined
         }
       />
-      <Figure label={words.inFlight} value={shown(({ in_flight }) => formatNumber(in_flight))} />
+      <Figure label={text.statistics.inFlight} value={shown(({ in_flight }) => formatNumber(in_flight))} />
       <Figure label={words.inputTokens} value={shown(({ input_tokens }) => formatCompact(input_tokens))} />
       <Figure label={words.outputTokens} value={shown(({ output_tokens }) => formatCompact(output_tokens))} />
     </dl>
@@ -175,18 +184,18 @@ function Figures({ statistics }: { statistics: DeploymentStatistics | undefined 
 
 function Latencies({ statistics }: { statistics: DeploymentStatistics | undefined }) {
   const rows = [
-    { label: words.timeToFirstByte, values: statistics?.time_to_first_byte_ms },
-    { label: words.duration, values: statistics?.duration_ms },
+    { label: text.statistics.timeToFirstByte, values: statistics?.time_to_first_byte_ms },
+    { label: text.statistics.duration, values: statistics?.duration_ms },
   ]
   return (
     <Table
-      label={words.latency}
+      label={text.statistics.latency}
       head={
         <>
-          <HeadCell>{words.measure}</HeadCell>
-          <HeadCell numeric>{words.p50}</HeadCell>
-          <HeadCell numeric>{words.p95}</HeadCell>
-          <HeadCell numeric>{words.p99}</HeadCell>
+          <HeadCell>{text.statistics.measure}</HeadCell>
+          <HeadCell numeric>{text.statistics.p50}</HeadCell>
+          <HeadCell numeric>{text.statistics.p95}</HeadCell>
+          <HeadCell numeric>{text.statistics.p99}</HeadCell>
         </>
       }
     >

@@ -20,7 +20,9 @@ export function OverviewFigures({ deployment }: { deployment: Deployment }) {
         <Figure
           label={words.errors}
           value={shown(({ errors }) => formatNumber(errors))}
-          hint={data && data.errors > 0 && words.errorShare(formatPercent(data.errors / data.requests))}
+          hint={
+            data && data.errors > 0 && text.statistics.errorShare(formatPercent(data.errors / data.requests))
+          }
         />
         <Figure
           label={words.firstTokenSlow}

@@ -12,12 +12,15 @@ import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { CallSection } from './call-section.tsx'
-import { Details } from './details.tsx'
-import { FailureNotice } from './failure-notice.tsx'
-import { InstancesSection } from './instances-section.tsx'
-import { Timeline } from './timeline.tsx'
 import { useLiveEvents } from './use-live-events.ts'
 
+// Below the first screen, or after a failure
+const Details = lazyPart(() => import('./details.tsx').then((module) => module.Details))
+const FailureNotice = lazyPart(() => import('./failure-notice.tsx').then((module) => module.FailureNotice))
+const InstancesSection = lazyPart(() =>
+  import('./instances-section.tsx').then((module) => module.InstancesSection),
+)
+const Timeline = lazyPart(() => import('./timeline.tsx').then((module) => module.Timeline))
 const OverviewFigures = lazyPart(() =>
   import('./overview-figures.tsx').then((module) => module.OverviewFigures),
 )
@@ -31,23 +34,27 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
   const answers = answersRequests(deployment)
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
-      <FailureNotice deployment={deployment} />
+      <Suspense>{deployment.failure_stage !== null && <FailureNotice deployment={deployment} />}</Suspense>
       <TerminatedNotice deployment={deployment} />
       <SleepNotice deployment={deployment} />
-      {!answers && <Timeline deployment={deployment} />}
+      <Suspense>{!answers && <Timeline deployment={deployment} />}</Suspense>
       {call && !isEnding(deployment) && <CallSection deployment={deployment} />}
       {answers && (
         <Suspense>
           <OverviewFigures deployment={deployment} />
         </Suspense>
       )}
-      <InstancesSection deployment={deployment} />
+      <Suspense>
+        <InstancesSection deployment={deployment} />
+      </Suspense>
       {deployment.selected_instance_type !== null && (
         <Disclosure summary={text.deployment.whyInstance} className="rounded-xl bg-surface">
           <p className="max-w-prose px-5 py-4">{deployment.selection_reason}</p>
         </Disclosure>
       )}
-      <Details deployment={deployment} />
+      <Suspense>
+        <Details deployment={deployment} />
+      </Suspense>
     </div>
   )
 }

@@ -1,6 +1,6 @@
 import { Boxes } from 'lucide-react'
 import type { StatisticsWindow } from '../../contract.ts'
-import { deploymentsQuery } from '../../domain/deployments/queries.ts'
+import { deploymentQuery, deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { page } from '../../routing/page.ts'
 import { readText } from '../../routing/search.ts'
 import type { RawSearch } from '../../routing/search.ts'
@@ -38,17 +38,23 @@ export interface DeploymentSearch {
   terminate?: 'yes' | undefined
   /** `yes` opens the dialog to share it, or to stop that. */
   share?: 'yes' | undefined
+  /** `yes` opens the dialog to change the context. */
+  context?: 'yes' | undefined
 }
 
 export const deploymentPage = page({
   path: '/deployments/$deploymentId',
-  readSearch: ({ tab, window, restore, terminate, share }: RawSearch): DeploymentSearch => ({
+  readSearch: ({ tab, window, restore, terminate, share, context }: RawSearch): DeploymentSearch => ({
     tab: readText(tab),
     window: statisticsWindows.find((one) => one === window),
     restore: readText(restore),
     terminate: terminate === 'yes' ? 'yes' : undefined,
     share: share === 'yes' ? 'yes' : undefined,
+    context: context === 'yes' ? 'yes' : undefined,
   }),
+  frame: 'member',
+  prefetch: (queryClient, _search, { deploymentId }) =>
+    void queryClient.prefetchQuery(deploymentQuery(deploymentId)),
   load: () => import('./deployment-page.tsx'),
   component: 'DeploymentPage',
 })

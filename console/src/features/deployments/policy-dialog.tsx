@@ -2,16 +2,18 @@ import { useState } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
+import { FirstError } from '../../components/first-error.tsx'
 import { TextField } from '../../components/field.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { SameCommand } from '../../domain/cli/same-command.tsx'
 import { nameDeployment } from '../../domain/deployments/names.ts'
 import { text } from '../../text/index.ts'
-import { findErrors, isValid, toChange, toDraft } from './policy-draft.ts'
+import { findErrors, findReason, toChange, toDraft } from './policy-draft.ts'
 import type { PolicyDraft, PolicyField } from './policy-draft.ts'
 import { useUpdateDeployment } from './queries.ts'
 import { writeScaleCommand } from './scale-command.ts'
 import { ScheduleFields } from './schedule-fields.tsx'
+import { usePrices } from './use-prices.ts'
 
 const words = text.instances
 
@@ -20,7 +22,13 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
   const [draft, setDraft] = useState(() => toDraft(deployment))
   const change = useUpdateDeployment(deployment.id)
   const errors = findErrors(draft)
-  const mayBeSaved = isValid(draft)
+  const reason = findReason(draft)
+  const mayBeSaved = reason === undefined
+  const priceOf = usePrices(true)
+  const price =
+    errors.most === undefined
+      ? priceOf(deployment, deployment.selected_instance_type, Number(draft.most))
+      : null
   const edit = (changes: Partial<PolicyDraft>) => {
     change.reset()
     setDraft({ ...draft, ...changes })
@@ -39,6 +47,7 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
       wide
       actions={
         <>
+          <FirstError form="policy" error={reason} />
           <Button onClick={onClose}>{text.common.cancel}</Button>
           <Button
             variant="primary"
@@ -70,7 +79,12 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
         <div className="grid gap-1.5">
           <div className="grid grid-cols-2 items-start gap-4">
             <TextField label={words.minInstances} inputMode="numeric" {...field('least')} />
-            <TextField label={words.maxInstances} inputMode="numeric" {...field('most')} />
+            <TextField
+              label={words.maxInstances}
+              hint={price && words.upTo(price)}
+              inputMode="numeric"
+              {...field('most')}
+            />
           </div>
           <p className="text-[0.8125rem] text-muted">{words.instancesHint}</p>
         </div>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findErrors, isValid, toChange, toDraft } from './policy-draft.ts'
+import { findErrors, findReason, toChange, toDraft } from './policy-draft.ts'
 
 const policy = {
   min_instances: 1,
@@ -55,8 +55,8 @@ const hours = [
 
 test('schedules and yields are kept; hours within the most instances are valid', () => {
   const scheduled = toDraft({ policy: { ...policy, yields: true, schedules: hours } })
-  expect(isValid(scheduled)).toBe(true)
+  expect(findReason(scheduled)).toBeUndefined()
   expect(toChange(scheduled)).toMatchObject({ yields: true, schedules: hours })
-  expect(isValid({ ...scheduled, most: '1' })).toBe(false)
+  expect(findReason({ ...scheduled, most: '1' })).toBe('Keep 1 awake.')
   expect(toChange({ ...scheduled, rules: [] })).toMatchObject({ schedules: [] })
 })

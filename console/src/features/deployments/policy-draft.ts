@@ -45,11 +45,13 @@ export function findErrors({ idleMinutes, least, most, concurrency }: PolicyDraf
   }
 }
 
-export function isValid(draft: PolicyDraft): boolean {
-  return (
-    Object.values(findErrors(draft)).every((error) => error === undefined) &&
-    draft.rules.every((rule) => findRuleError(rule, Number(draft.most)) === undefined)
-  )
+/** Why a draft can't be saved: the first message; undefined for a valid one. */
+export function findReason(draft: PolicyDraft): string | undefined {
+  const errors = [
+    ...Object.values(findErrors(draft)),
+    ...draft.rules.map((rule) => findRuleError(rule, Number(draft.most))),
+  ]
+  return errors.find((error) => error !== undefined)
 }
 
 /** The change that a valid draft asks for. */

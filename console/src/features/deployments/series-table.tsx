@@ -5,7 +5,7 @@ import { text } from '../../text/index.ts'
 
 type Point = DeploymentStatistics['series'][number]
 
-const words = text.deployment
+const words = text.statistics
 
 /** The numbers of charts as a collapsed table, latest first. `empty` replaces a table without points. */
 export function SeriesTable({

@@ -14,7 +14,7 @@ import { findCurrentStep, nameStep, toSteps } from './steps.ts'
 import type { Step } from './steps.ts'
 import { useLiveEvents } from './use-live-events.ts'
 
-const words = text.deployment
+const words = text.timeline
 /** Each sleep and wake adds some. */
 const shownSteps = 12
 
@@ -165,7 +165,7 @@ function Phases({ phases }: { phases: NonNullable<NonNullable<Step['transition']
 function Elapsed({ since }: { since: string }) {
   const milliseconds = Math.max(0, useNow(1_000) - Date.parse(since))
   // Round to whole seconds with a minimum of one, to hide flicker and clock differences.
-  return words.soFar(formatDuration(Math.max(1_000, Math.floor(milliseconds / 1_000) * 1_000)))
+  return text.deployment.soFar(formatDuration(Math.max(1_000, Math.floor(milliseconds / 1_000) * 1_000)))
 }
 
 function EarlierMessages({ events }: { events: Step['earlier'] }) {

@@ -1,15 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Deployment } from '../../contract.ts'
+import { multiplyDecimal } from '../../domain/billing/decimal.ts'
 import { placementsQuery } from '../../domain/models/queries.ts'
 import { formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
-/** Returns a function for the hourly price; null if the placements lack the variant on the instance type. */
+/** Returns a function for the hourly price of instances; null if no placement has the variant on the type. */
 export function usePrices(
   enabled: boolean,
-): (deployment: Deployment, instanceType: string | null) => string | null {
+): (deployment: Deployment, instanceType: string | null, count?: number) => string | null {
   const { data } = useQuery({ ...placementsQuery, enabled })
-  return (deployment, instanceType) => {
+  return (deployment, instanceType, count = 1) => {
     const placement = data?.items.find(
       (one) =>
         one.model_name === deployment.model_name &&
@@ -19,6 +20,8 @@ export function usePrices(
         one.instance_type === instanceType,
     )
     if (!data || !placement || placement.price_per_hour === null) return null
-    return text.deployments.perHour(formatMoney(placement.price_per_hour, data.currency))
+    return text.deployments.perHour(
+      formatMoney(multiplyDecimal(placement.price_per_hour, count), data.currency),
+    )
   }
 }

@@ -27,7 +27,7 @@ export function useOrganizationCommands(): Command[] {
     group: 'actions',
     id: 'invite',
     icon: UserPlus,
-    label: text.shell.invite,
+    label: text.palette.invite,
     run: () => navigate({ to: '/organization', search: { invite: 'yes' } }),
   }
   return [

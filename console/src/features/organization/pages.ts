@@ -23,6 +23,7 @@ export const organizationPage = page({
     page: readText(page),
   }),
   heading: text.pages.organization,
+  frame: 'member',
   navigation: { icon: Users },
   load: () => import('./organization-page.tsx'),
   component: 'OrganizationPage',

@@ -12,13 +12,14 @@ import { useNow } from '../../components/use-now.ts'
 import { formatDuration, formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
-import { isPending, tokensPerSecond } from './answer.ts'
+import { isPending } from './answer.ts'
 import type { Answer } from './answer.ts'
-import { requestAnswer } from './conversation.ts'
+import { requestAnswer } from './asking.ts'
 import { LastStart } from './deployment-notices.tsx'
 import { focusComposer } from './focus.ts'
 import { activeDeploymentsQuery } from './active-deployments-query.ts'
 import { toDeploymentId } from './targets.ts'
+import { tokensPerSecond } from './tokens-per-second.ts'
 
 const pollInterval = 1_000
 
@@ -52,7 +53,7 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
       {state === 'waiting' && <WaitingAnswer deploymentId={deploymentId} />}
       {reasoning && (
         <details open={!content && isPending(answer)} className="rounded-lg bg-subtle px-4 py-2.5 text-muted">
-          <summary className="cursor-pointer font-medium">{text.playground.reasoning}</summary>
+          <summary className="cursor-pointer font-medium">{text.answers.reasoning}</summary>
           <p dir="auto" className="pt-2 whitespace-pre-wrap wrap-anywhere">
             {reasoning}
           </p>
@@ -71,24 +72,24 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
       )}
       {toolCalls.map((call, place) => (
         <div key={place} className="grid gap-1.5">
-          <p className="font-medium">{text.playground.toolCall(call.name)}</p>
-          <CodeBlock code={call.arguments} label={text.playground.toolArguments} />
+          <p className="font-medium">{text.answers.toolCall(call.name)}</p>
+          <CodeBlock code={call.arguments} label={text.answers.toolArguments} />
         </div>
       ))}
-      {state === 'done' && empty && <p className="text-muted">{text.playground.emptyAnswer}</p>}
+      {state === 'done' && empty && <p className="text-muted">{text.answers.emptyAnswer}</p>}
       {state === 'failed' && <Failure error={answer.error} deploymentId={deploymentId} />}
       {!isPending(answer) && (
         <footer className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <AnswerMetrics answer={answer} />
           <div className="flex gap-1 empty:hidden">
-            {content && <CopyButton value={content} label={text.common.copy(text.playground.copyAnswer)} />}
+            {content && <CopyButton value={content} label={text.common.copy(text.answers.copyAnswer)} />}
             {repeatable && state === 'failed' && (
               <Button size="small" onClick={again}>
-                {text.playground.retry}
+                {text.answers.retry}
               </Button>
             )}
             {repeatable && state !== 'failed' && (
-              <Button variant="quiet" size="tiny" aria-label={text.playground.regenerate} onClick={again}>
+              <Button variant="quiet" size="tiny" aria-label={text.answers.regenerate} onClick={again}>
                 <RotateCcw />
               </Button>
             )}
@@ -102,15 +103,15 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
 /** The answer's finish reason, if it is unusual, and its metrics. */
 function AnswerMetrics({ answer }: { answer: Answer }) {
   const { state, finishReason, usage, chunkCount, firstTokenMs } = answer
-  const ending = state === 'stopped' ? text.playground.stopped : text.playground.finish[finishReason ?? '']
+  const ending = state === 'stopped' ? text.answers.stopped : text.answers.finish[finishReason ?? '']
   const rate = tokensPerSecond(answer)
   const measures = [
     // An answer that was stopped has no usage, which comes at its end.
-    !usage && chunkCount > 0 && text.playground.aboutTokensOut(formatNumber(chunkCount)),
-    usage && text.playground.tokensIn(formatNumber(usage.promptTokens)),
-    usage && text.playground.tokensOut(formatNumber(usage.completionTokens)),
-    rate !== null && text.playground.tokensPerSecond(formatNumber(rate)),
-    firstTokenMs !== null && text.playground.firstToken(formatDuration(firstTokenMs)),
+    !usage && chunkCount > 0 && text.answers.aboutTokensOut(formatNumber(chunkCount)),
+    usage && text.answers.tokensIn(formatNumber(usage.promptTokens)),
+    usage && text.answers.tokensOut(formatNumber(usage.completionTokens)),
+    rate !== null && text.answers.tokensPerSecond(formatNumber(rate)),
+    firstTokenMs !== null && text.answers.firstToken(formatDuration(firstTokenMs)),
   ].filter((measure) => typeof measure === 'string')
   if (!ending && measures.length === 0) return null
   return (
@@ -137,7 +138,7 @@ function Failure({ error, deploymentId }: { error: unknown; deploymentId: string
           params={{ deploymentId }}
           className="font-medium underline underline-offset-4"
         >
-          {text.playground.openDeployment}
+          {text.answers.openDeployment}
         </Link>
       )}
     </div>
@@ -158,7 +159,7 @@ function WaitingAnswer({ deploymentId }: { deploymentId: string }) {
     <p className="flex items-center gap-2 text-muted">
       <Spinner />
       {status === undefined || status === 'running' ? (
-        text.playground.waiting
+        text.answers.waiting
       ) : (
         <span>
           <WakingTime /> <LastStart id={deploymentId} />
@@ -172,5 +173,5 @@ function WaitingAnswer({ deploymentId }: { deploymentId: string }) {
 function WakingTime() {
   const [since] = useState(Date.now)
   const seconds = Math.max(1, Math.floor((useNow(1_000) - since) / 1_000))
-  return text.playground.wakingUp(formatDuration(seconds * 1_000))
+  return text.answers.wakingUp(formatDuration(seconds * 1_000))
 }

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
-import { addChunk, pendingAnswer, tokensPerSecond } from './answer.ts'
-import type { ChatChunk } from './answer.ts'
+import { addChunk } from './add-chunk.ts'
+import type { ChatChunk } from './add-chunk.ts'
+import { pendingAnswer } from './answer.ts'
+import { tokensPerSecond } from './tokens-per-second.ts'
 
 const delta = (delta: object, finish_reason: string | null = null): ChatChunk => ({
   choices: [{ delta, finish_reason }],

@@ -1,15 +1,16 @@
-import { Suspense, useMemo, useState, useSyncExternalStore } from 'react'
+import { Suspense, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { loadWhenIdle } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { conversation } from './conversation.ts'
-import { ParametersDrawer } from './lazy-dialogs.ts'
-import { readParameters } from './parameters.ts'
-import { ParametersForm } from './parameters-form.tsx'
+import { ParametersDrawer, ParametersForm } from './lazy-parts.ts'
+import type { ParameterTexts } from './parameter-texts.ts'
+import type { readParameters } from './parameters.ts'
 import { useStore } from './store.ts'
 
 /** Parameter errors, and whether they are open: beside the chat on a wide screen, else in a drawer. */
 export function useParameters() {
   const texts = useStore(conversation, (state) => state.parameters)
-  const { errors } = useMemo(() => readParameters(texts), [texts])
+  const errors = useErrors(texts)
   const isWide = useMedia('(min-width: 80rem)')
   const [panelOpen, setPanelOpen] = useState(true)
   const [drawerOpen, setDrawerOpen] = useState(false)
@@ -20,6 +21,18 @@ export function useParameters() {
     shown: isWide ? panelOpen : drawerOpen,
     show: isWide ? setPanelOpen : setDrawerOpen,
   }
+}
+
+/** The errors of the fields, once the code that finds them has loaded. */
+function useErrors(texts: ParameterTexts) {
+  const [read, setRead] = useState<typeof readParameters>()
+  useEffect(() => {
+    loadWhenIdle(async () => {
+      const module = await import('./parameters.ts')
+      setRead(() => module.readParameters)
+    })
+  }, [])
+  return useMemo(() => read?.(texts).errors ?? {}, [read, texts])
 }
 
 /** Whether a media query matches. */
@@ -69,7 +82,9 @@ export function Parameters({ parameters: { isWide, shown, show, errors } }: Para
     >
       <h2 className="font-semibold">{text.playground.parameters}</h2>
       <p className="pb-4 text-[0.8125rem] text-muted">{text.playground.parametersHint}</p>
-      <ParametersForm errors={errors} />
+      <Suspense>
+        <ParametersForm errors={errors} />
+      </Suspense>
     </aside>
   )
 }

@@ -5,28 +5,21 @@ import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/states.tsx'
 import { answersRequests } from '../../domain/deployments/status.ts'
+import { loadWhenIdle } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { Action } from './action.tsx'
 import { BadParameters, Parameters, useParameters } from './chat-parameters.tsx'
 import type { ParametersProps } from './chat-parameters.tsx'
 import { Composer } from './composer.tsx'
-import {
-  conversation,
-  previewRequest,
-  findOutcome,
-  hasPendingAnswer,
-  setDeployments,
-  startNewChat,
-  stopAllAnswers,
-} from './conversation.ts'
+import { conversation, findOutcome, hasPendingAnswer, setDeployments } from './conversation.ts'
 import { DeploymentChoice } from './deployment-choice.tsx'
-import { DeploymentNotices } from './deployment-notices.tsx'
+import { EmptyTranscript } from './empty-transcript.tsx'
 import { focusComposer } from './focus.ts'
-import { ViewCodeDialog } from './lazy-dialogs.ts'
+import { ChatCodeDialog, DeploymentNotices, Transcript } from './lazy-parts.ts'
+import { loadAsking } from './load-asking.ts'
 import { useStore } from './store.ts'
 import { isUsable, toSampleModel } from './targets.ts'
 import type { Target } from './targets.ts'
-import { Transcript } from './transcript.tsx'
 import { ViewFrame } from './view-frame.tsx'
 import type { ViewProps } from './view-frame.tsx'
 
@@ -43,9 +36,11 @@ export function ChatView({ heading, targets, names, ids, onChoose }: ViewProps) 
     [chosen, targets],
   )
   const first = targets.find(({ id }) => id === chosen[0])
+  const needsNotice = chosen.some((id) => targets.find((one) => one.id === id)?.status !== 'running')
   const parameters = useParameters()
   const [codeOpen, setCodeOpen] = useState(false)
   useEscapeToStop(busy)
+  useEffect(() => loadWhenIdle(Transcript.load), [])
 
   if (chosen.length === 0 && !hasTurns) {
     return (
@@ -76,16 +71,22 @@ export function ChatView({ heading, targets, names, ids, onChoose }: ViewProps) 
           />
         }
       >
-        <Transcript
-          modelName={first?.deployment.model_name}
-          names={names}
-          readyIds={readyIds}
-          many={chosen.length > 1}
-          busy={busy}
-        />
+        {hasTurns ? (
+          <Suspense fallback={<div className="flex-1" />}>
+            <Transcript names={names} readyIds={readyIds} busy={busy} />
+          </Suspense>
+        ) : (
+          <div className="flex min-h-0 flex-1 overflow-y-auto">
+            <EmptyTranscript modelName={first?.deployment.model_name} many={chosen.length > 1} />
+          </div>
+        )}
         <div className="grid gap-2 px-4 pt-1 pb-4 sm:px-8">
           <div className="mx-auto grid w-full max-w-3xl gap-2">
-            <DeploymentNotices targets={targets} names={names} ids={chosen} />
+            {needsNotice && (
+              <Suspense>
+                <DeploymentNotices targets={targets} names={names} ids={chosen} />
+              </Suspense>
+            )}
             {!parameters.valid && <BadParameters parameters={parameters} />}
           </div>
           <Composer readyIds={readyIds} busy={busy} valid={parameters.valid} />
@@ -97,13 +98,10 @@ export function ChatView({ heading, targets, names, ids, onChoose }: ViewProps) 
       <Parameters parameters={parameters} />
       <Suspense>
         {codeOpen && (
-          <ViewCodeDialog
+          <ChatCodeDialog
+            deploymentId={chosen[0] ?? ''}
+            model={first && toSampleModel(first)}
             onClose={() => setCodeOpen(false)}
-            kind="chat"
-            body={{
-              ...previewRequest(chosen[0] ?? '', text.playground.exampleMessage),
-              ...(first && { model: toSampleModel(first) }),
-            }}
           />
         )}
       </Suspense>
@@ -125,7 +123,7 @@ function ChatActions({ hasTurns, parameters: { shown, show }, onViewCode }: Chat
         label={text.playground.newChat}
         disabled={!hasTurns}
         onClick={() => {
-          startNewChat()
+          void loadAsking().then(({ startNewChat }) => startNewChat())
           focusComposer()
         }}
       />
@@ -175,7 +173,8 @@ function useEscapeToStop(busy: boolean) {
   useEffect(() => {
     if (!busy) return
     const onKeyDown = (event: KeyboardEvent) => {
-      if (event.key === 'Escape' && !event.defaultPrevented && !event.isComposing) stopAllAnswers()
+      if (event.key === 'Escape' && !event.defaultPrevented && !event.isComposing)
+        void loadAsking().then(({ stopAllAnswers }) => stopAllAnswers())
     }
     document.addEventListener('keydown', onKeyDown)
     return () => document.removeEventListener('keydown', onKeyDown)

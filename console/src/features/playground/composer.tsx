@@ -2,9 +2,10 @@ import { ArrowUp, Square } from 'lucide-react'
 import { useEffect } from 'react'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
-import { sendPrompt, conversation, setDraft, stopAllAnswers } from './conversation.ts'
+import { conversation, setDraft } from './conversation.ts'
 import { composerId, focusComposer } from './focus.ts'
 import { isPlainEnter } from './keys.ts'
+import { loadAsking } from './load-asking.ts'
 import { useStore } from './store.ts'
 
 interface ComposerProps {
@@ -19,7 +20,7 @@ export function Composer({ readyIds, busy, valid }: ComposerProps) {
   const draft = useStore(conversation, (state) => state.draft)
   const sendable = draft.trim() !== '' && readyIds.length > 0 && valid && !busy
   const send = () => {
-    if (sendable) sendPrompt(draft.trim(), readyIds)
+    if (sendable) void loadAsking().then(({ sendPrompt }) => sendPrompt(draft.trim(), readyIds))
     focusComposer()
   }
   useEffect(() => {
@@ -54,7 +55,7 @@ export function Composer({ readyIds, busy, valid }: ComposerProps) {
           <Button
             size="small"
             onClick={() => {
-              stopAllAnswers()
+              void loadAsking().then(({ stopAllAnswers }) => stopAllAnswers())
               focusComposer()
             }}
           >

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { pendingAnswer } from './answer.ts'
-import { findOutcome, toMessages } from './conversation.ts'
+import { toMessages } from './asking.ts'
+import { findOutcome } from './conversation.ts'
 import type { Turn } from './conversation.ts'
 
 const said = (content: string) => ({ ...pendingAnswer, state: 'done' as const, content })

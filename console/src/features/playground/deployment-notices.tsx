@@ -49,7 +49,7 @@ function DeploymentNotice({ id, name, target }: DeploymentNoticeProps) {
             params={{ deploymentId: target.deployment.id }}
             className="font-medium underline underline-offset-4"
           >
-            {text.playground.openDeployment}
+            {text.answers.openDeployment}
           </Link>
         )
       }
@@ -63,15 +63,15 @@ function DeploymentNotice({ id, name, target }: DeploymentNoticeProps) {
 }
 
 function describeState(name: string, target: Target | undefined) {
-  if (!target) return text.playground.isUnknown
-  if (isEnding(target)) return text.playground.isGone(name)
-  if (target.status === 'sleeping') return text.playground.isSleeping(name)
-  return target.status === 'failed' ? text.playground.hasFailed(name) : text.playground.notReady(name)
+  if (!target) return text.answers.isUnknown
+  if (isEnding(target)) return text.answers.isGone(name)
+  if (target.status === 'sleeping') return text.answers.isSleeping(name)
+  return target.status === 'failed' ? text.answers.hasFailed(name) : text.answers.notReady(name)
 }
 
 /** How long the last start of a deployment took; nothing until that is known. */
 export function LastStart({ id }: { id: string }) {
   const { data: events = [] } = useQuery(eventsQuery(id))
   const start = findStartTime(events)
-  return start !== null && text.playground.lastStart(formatDuration(start))
+  return start !== null && text.answers.lastStart(formatDuration(start))
 }

@@ -10,11 +10,12 @@ import { formatDuration, formatNumber } from '../../format.ts'
 import { answersRequests } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
 import { Action } from './action.tsx'
-import { comparison, minTexts, useCompare, addText, maxTexts, removeText, setText } from './comparison.ts'
+import { useCompare } from './compare.ts'
+import { comparison, minTexts, addText, maxTexts, removeText, setText } from './comparison.ts'
 import type { ComparedText, ComparisonResult } from './comparison.ts'
 import { DeploymentChoice } from './deployment-choice.tsx'
 import { DeploymentNotices } from './deployment-notices.tsx'
-import { ViewCodeDialog } from './lazy-dialogs.ts'
+import { ViewCodeDialog } from './lazy-parts.ts'
 import { SimilarityTable } from './similarity-table.tsx'
 import { summarize } from './similarity.ts'
 import { useStore } from './store.ts'
@@ -56,12 +57,12 @@ export function EmbeddingsView({ heading, targets, names, ids, onChoose }: ViewP
           <DeploymentNotices targets={targets} names={names} ids={[id]} />
           <div className="grid items-start gap-5 xl:grid-cols-[minmax(0,2fr)_minmax(0,3fr)]">
             <TextsForm texts={texts} written={written} deployment={id} answers={answers} />
-            <Section title={text.playground.similarities} flush>
+            <Section title={text.embeddings.similarities} flush>
               {result ? (
                 <Result result={result} name={names.get(result.deploymentId) ?? text.playground.gone} />
               ) : (
-                <EmptyState icon={<Grid3x3 />} title={text.playground.notCompared}>
-                  {text.playground.similaritiesEmpty}
+                <EmptyState icon={<Grid3x3 />} title={text.embeddings.notCompared}>
+                  {text.embeddings.similaritiesEmpty}
                 </EmptyState>
               )}
             </Section>
@@ -97,7 +98,7 @@ function TextsForm({ texts, written, deployment, answers }: TextsFormProps) {
   const compare = useCompare()
   const enough = written.length >= minTexts
   return (
-    <Section title={text.playground.texts}>
+    <Section title={text.embeddings.texts}>
       <form
         className="grid gap-4"
         onSubmit={(event) => {
@@ -109,9 +110,9 @@ function TextsForm({ texts, written, deployment, answers }: TextsFormProps) {
         <TextList texts={texts} />
         <ErrorMessage error={compare.error} />
         <div className="flex items-center justify-end gap-3">
-          {!enough && <p className="text-[0.8125rem] text-muted">{text.playground.atLeastTwo}</p>}
+          {!enough && <p className="text-[0.8125rem] text-muted">{text.embeddings.atLeastTwo}</p>}
           <Button type="submit" variant="primary" busy={compare.isPending} disabled={!answers || !enough}>
-            {text.playground.compare}
+            {text.embeddings.compare}
           </Button>
         </div>
       </form>
@@ -134,14 +135,14 @@ function TextList({ texts }: { texts: readonly ComparedText[] }) {
               {place + 1}
             </span>
             <UnlabeledInput
-              aria-label={text.playground.nthText(place + 1)}
+              aria-label={text.embeddings.nthText(place + 1)}
               value={words}
               onChange={({ target }) => setText(id, target.value)}
             />
             <Button
               variant="quiet"
               size="tiny"
-              aria-label={text.playground.removeText(place + 1)}
+              aria-label={text.embeddings.removeText(place + 1)}
               disabled={texts.length <= minTexts}
               onClick={() => {
                 removeText(id)
@@ -164,7 +165,7 @@ function TextList({ texts }: { texts: readonly ComparedText[] }) {
           }}
         >
           <Plus aria-hidden />
-          {text.playground.addText}
+          {text.embeddings.addText}
         </Button>
       )}
     </div>
@@ -178,14 +179,14 @@ function Result({ result, name }: { result: ComparisonResult; name: string }) {
       <SimilarityTable result={result} />
       <div className="grid gap-4 border-t p-5">
         <p className="text-[0.8125rem] text-muted">
-          {pair && text.playground.mostAlike(pair[0] + 1, pair[1] + 1)} {text.playground.similaritiesHint}
+          {pair && text.embeddings.mostAlike(pair[0] + 1, pair[1] + 1)} {text.embeddings.similaritiesHint}
         </p>
         <dl className="grid grid-cols-2 gap-x-6 gap-y-3 sm:grid-cols-4">
-          <Figure label={text.playground.dimensions} value={formatNumber(result.dimensions)} />
+          <Figure label={text.embeddings.dimensions} value={formatNumber(result.dimensions)} />
           {result.tokens !== null && (
-            <Figure label={text.playground.tokens} value={formatNumber(result.tokens)} />
+            <Figure label={text.embeddings.tokens} value={formatNumber(result.tokens)} />
           )}
-          <Figure label={text.playground.time} value={formatDuration(result.milliseconds)} />
+          <Figure label={text.embeddings.time} value={formatDuration(result.milliseconds)} />
         </dl>
         <p className="text-xs text-muted">{name}</p>
       </div>
@@ -198,7 +199,7 @@ function NoEmbeddingDeployment() {
   return (
     <EmptyState
       icon={<Grid3x3 />}
-      title={can('createDeployments') ? text.playground.noEmbedding : text.playground.noModel}
+      title={can('createDeployments') ? text.embeddings.noEmbedding : text.playground.noModel}
       action={
         can('createDeployments') && (
           <Button asChild variant="primary">
@@ -209,7 +210,7 @@ function NoEmbeddingDeployment() {
         )
       }
     >
-      {can('createDeployments') ? text.playground.noEmbeddingMore : text.playground.mayNotDeploy}
+      {can('createDeployments') ? text.embeddings.noEmbeddingMore : text.playground.mayNotDeploy}
     </EmptyState>
   )
 }

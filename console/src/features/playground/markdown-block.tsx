@@ -73,7 +73,7 @@ const components: Components = {
       children
     ),
   // Loading the image would reveal to another server that the answer is read.
-  img: ({ alt, src }) => <span className="text-muted">{text.playground.image(alt || String(src))}</span>,
+  img: ({ alt, src }) => <span className="text-muted">{text.answers.image(alt || String(src))}</span>,
   code: ({ children }) => (
     <code className="rounded bg-subtle px-1 py-0.5 font-mono text-[0.8125rem]">{children}</code>
   ),
@@ -84,7 +84,7 @@ const components: Components = {
     const [, language] = /language-([^\s,]+)/.exec(String(code.properties.className)) ?? []
     const source = content?.type === 'text' ? content.value.replace(/\n$/, '') : ''
     return (
-      <CodeBlock code={source} label={language || text.playground.code}>
+      <CodeBlock code={source} label={language || text.answers.code}>
         {language && (
           <Suspense fallback={source}>
             <HighlightedCode code={source} language={language} />
@@ -94,7 +94,7 @@ const components: Components = {
     )
   },
   table: ({ children }) => (
-    <div role="region" aria-label={text.playground.table} tabIndex={0} className="overflow-x-auto">
+    <div role="region" aria-label={text.answers.table} tabIndex={0} className="overflow-x-auto">
       <table className="border-collapse">{children}</table>
     </div>
   ),

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { noParameters, readParameters } from './parameters.ts'
+import { noParameters } from './parameter-texts.ts'
+import { readParameters } from './parameters.ts'
 
 it('omits empty fields', () => {
   expect(readParameters(noParameters)).toEqual({ values: {}, errors: {} })

@@ -1,29 +1,7 @@
 import { text } from '../../text/index.ts'
-
-/** The text of each parameter field. An empty field uses the engine's default. */
-export interface ParameterTexts {
-  readonly system: string
-  readonly temperature: string
-  readonly top_p: string
-  readonly max_tokens: string
-  readonly seed: string
-  /** One sequence per line. */
-  readonly stop: string
-  /** Additional fields of the request, as a JSON object. */
-  readonly extra: string
-}
+import type { ParameterTexts } from './parameter-texts.ts'
 
 export type ParameterErrors = Partial<Record<keyof ParameterTexts, string>>
-
-export const noParameters: ParameterTexts = {
-  system: '',
-  temperature: '',
-  top_p: '',
-  max_tokens: '',
-  seed: '',
-  stop: '',
-  extra: '',
-}
 
 const maxStopSequences = 4
 /** Fields that the playground sets itself. */
@@ -43,7 +21,9 @@ export function readParameters(texts: ParameterTexts): {
     if (value >= range.least && value <= range.most && (!range.whole || Number.isInteger(value))) {
       values[name] = value
     } else
-      errors[name] = range.whole ? text.playground.wholeNumber(range.least) : text.playground.number(range)
+      errors[name] = range.whole
+        ? text.chatParameters.wholeNumber(range.least)
+        : text.chatParameters.number(range)
   }
   readNumber('temperature', { least: 0, most: 2 })
   readNumber('top_p', { least: 0, most: 1 })
@@ -51,7 +31,7 @@ export function readParameters(texts: ParameterTexts): {
   readNumber('seed', { least: 0, most: Number.MAX_SAFE_INTEGER, whole: true })
 
   const stops = texts.stop.split('\n').filter((line) => line !== '')
-  if (stops.length > maxStopSequences) errors.stop = text.playground.tooManyStops(maxStopSequences)
+  if (stops.length > maxStopSequences) errors.stop = text.chatParameters.tooManyStops(maxStopSequences)
   else if (stops.length > 0) values.stop = stops.map((line) => line.replaceAll(String.raw`\n`, '\n'))
 
   const extra = readExtra(texts.extra)
@@ -73,9 +53,9 @@ function readExtra(written: string): Record<string, unknown> | string {
   try {
     value = JSON.parse(written)
   } catch {
-    return text.playground.notJson
+    return text.chatParameters.notJson
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return text.playground.notJson
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return text.chatParameters.notJson
   const taken = reserved.find((name) => name in value)
-  return taken === undefined ? (value as Record<string, unknown>) : text.playground.reservedField(taken)
+  return taken === undefined ? (value as Record<string, unknown>) : text.chatParameters.reservedField(taken)
 }

@@ -1,16 +1,16 @@
 import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useEffect } from 'react'
+import { Suspense, useEffect } from 'react'
 import { organizationQuery, useSession } from '../../api/session.ts'
 import { useDocumentTitle } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { ChatView } from './chat-view.tsx'
-import { clearConversation } from './conversation.ts'
-import { EmbeddingsView } from './embeddings-view.tsx'
 import { clearComparison } from './comparison.ts'
 import { clearOnOwnerChange } from './clear-on-owner-change.ts'
+import { EmbeddingsView } from './lazy-parts.ts'
+import { clearConversation } from './load-asking.ts'
 import { usePlaygroundTargets } from './queries.ts'
 import { forgetSavedConversation, keepConversation } from './saved-conversation.ts'
 import { ViewFrame } from './view-frame.tsx'
@@ -44,20 +44,29 @@ export function PlaygroundPage() {
     </>
   )
   const View = view === 'chat' ? ChatView : EmbeddingsView
+  const loading = (
+    <ViewFrame heading={heading}>
+      <LoadingView />
+    </ViewFrame>
+  )
   return (
     <div data-fills-window className="flex h-0 min-h-[30rem] grow">
       {targets ? (
-        <View
-          heading={heading}
-          targets={view === 'chat' ? targets.chat : targets.embedding}
-          names={targets.names}
-          ids={ids}
-          onChoose={choose}
-        />
-      ) : (
+        <Suspense fallback={loading}>
+          <View
+            heading={heading}
+            targets={view === 'chat' ? targets.chat : targets.embedding}
+            names={targets.names}
+            ids={ids}
+            onChoose={choose}
+          />
+        </Suspense>
+      ) : error ? (
         <ViewFrame heading={heading}>
-          {error ? <ErrorState error={error} onRetry={retry} /> : <LoadingView />}
+          <ErrorState error={error} onRetry={retry} />
         </ViewFrame>
+      ) : (
+        loading
       )}
     </div>
   )

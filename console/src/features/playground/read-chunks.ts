@@ -2,13 +2,29 @@ import { createParser } from 'eventsource-parser'
 import { ApiError } from '../../api/client.ts'
 import type { ErrorCode } from '../../api/client.ts'
 import { text } from '../../text/index.ts'
-import type { ChatChunk } from './answer.ts'
+import { addChunk } from './add-chunk.ts'
+import type { ChatChunk } from './add-chunk.ts'
+import { pendingAnswer } from './answer.ts'
+import type { Answer } from './answer.ts'
 
 /** An error of an engine in a stream. Its code may be one of the API, or anything else. */
 interface EngineError {
   message?: string
   code?: ErrorCode | number | null
   type?: ErrorCode
+}
+
+/** Reads a streamed completion as an answer that grows. `startedAt` is the time of the request. */
+export async function* readAnswer(
+  body: ReadableStream<Uint8Array>,
+  startedAt: number,
+): AsyncGenerator<Answer> {
+  let answer = pendingAnswer
+  for await (const chunks of readChunks(body)) {
+    const afterMs = performance.now() - startedAt
+    answer = chunks.reduce((before, chunk) => addChunk(before, chunk, afterMs), answer)
+    yield answer
+  }
 }
 
 /** Reads a streamed completion up to `[DONE]`, in batches. Throws ApiError on errors and early ends. */
@@ -48,12 +64,12 @@ function parseChunk(data: string): ChatChunk {
     throw new ApiError({
       status: 500,
       code: typeof code === 'string' ? code : (type ?? 'engine_error'),
-      detail: message ?? text.playground.brokenOff,
+      detail: message ?? text.answers.brokenOff,
     })
   }
   return chunk
 }
 
 function brokenOff() {
-  return new ApiError({ status: 0, code: 'broken_off', detail: text.playground.brokenOff })
+  return new ApiError({ status: 0, code: 'broken_off', detail: text.answers.brokenOff })
 }

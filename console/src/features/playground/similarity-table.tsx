@@ -17,11 +17,11 @@ export function SimilarityTable({ result }: { result: Pick<ComparisonResult, 'te
   }
   return (
     <Table
-      label={text.playground.similarities}
+      label={text.embeddings.similarities}
       head={
         <>
           <th scope="col" className="px-5 py-2 font-medium">
-            {text.playground.textColumn}
+            {text.embeddings.textColumn}
           </th>
           {texts.map((words, column) => (
             <th key={column} scope="col" title={words} className="min-w-14 px-2 py-2 text-center font-medium">

@@ -2,18 +2,13 @@ import { ArrowDown } from 'lucide-react'
 import { useEffect, useCallback, useRef, useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
-import { conversation, setDraft } from './conversation.ts'
-import { focusComposer } from './focus.ts'
-import { useSuggestedPrompts } from './queries.ts'
+import { conversation } from './conversation.ts'
 import { useStore } from './store.ts'
 import { TurnView } from './turn-view.tsx'
 
 interface TranscriptProps {
-  /** The model whose prompts are suggested. */
-  modelName: string | undefined
   names: ReadonlyMap<string, string>
   readyIds: readonly string[]
-  many: boolean
   busy: boolean
 }
 
@@ -21,7 +16,7 @@ interface TranscriptProps {
 const nearEnd = 48
 
 /** The conversation, scrolled to its end. */
-export function Transcript({ modelName, names, readyIds, many, busy }: TranscriptProps) {
+export function Transcript({ names, readyIds, busy }: TranscriptProps) {
   const turns = useStore(conversation, (state) => state.turns)
   const { box, away, scrollToEnd } = useFollowEnd()
   const lastId = turns.at(-1)?.id
@@ -38,7 +33,6 @@ export function Transcript({ modelName, names, readyIds, many, busy }: Transcrip
         className="@container relative h-full overflow-y-auto focus-visible:-outline-offset-2"
       >
         <div className="flex min-h-full flex-col gap-8 px-4 py-4 sm:px-8">
-          {turns.length === 0 && <EmptyTranscript modelName={modelName} many={many} />}
           {turns.map((turn) => (
             <TurnView
               key={turn.id}
@@ -104,31 +98,4 @@ function useFollowEnd() {
   }, [])
 
   return { box, away, scrollToEnd }
-}
-
-function EmptyTranscript({ modelName, many }: { modelName: string | undefined; many: boolean }) {
-  const prompts = useSuggestedPrompts(modelName)
-  return (
-    <div className="m-auto grid justify-items-center gap-4 text-center">
-      <div className="grid gap-1">
-        <h2 className="text-base font-semibold">{text.playground.start}</h2>
-        <p className="text-muted">{text.playground.beginMore(many)}</p>
-      </div>
-      <ul className="grid gap-2">
-        {prompts.map((prompt) => (
-          <li key={prompt}>
-            <Button
-              className="h-auto! max-w-full py-2 font-normal! whitespace-normal!"
-              onClick={() => {
-                setDraft(prompt)
-                focusComposer()
-              }}
-            >
-              {prompt}
-            </Button>
-          </li>
-        ))}
-      </ul>
-    </div>
-  )
 }

@@ -7,7 +7,7 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { TextArea } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
 import { AnswerView } from './answer-view.tsx'
-import { requestAnswer, editPrompt } from './conversation.ts'
+import { requestAnswer, editPrompt } from './asking.ts'
 import type { Turn } from './conversation.ts'
 import { focusComposer } from './focus.ts'
 import { isPlainEnter } from './keys.ts'
@@ -60,8 +60,8 @@ export const TurnView = memo(function TurnView({ turn, names, readyIds, last, bu
         <Button size="small" className="justify-self-start" onClick={askOthers}>
           <MessageSquarePlus aria-hidden />
           {others.length === 1
-            ? text.playground.askToo(names.get(others[0] ?? '') ?? text.playground.gone)
-            : text.playground.askOthersToo(others.length)}
+            ? text.answers.askToo(names.get(others[0] ?? '') ?? text.playground.gone)
+            : text.answers.askOthersToo(others.length)}
         </Button>
       )}
     </div>
@@ -102,8 +102,8 @@ function Prompt({
       <div className="grid gap-2 rounded-xl bg-subtle p-4">
         <TextArea
           dir="auto"
-          label={text.playground.edit}
-          hint={last ? undefined : text.playground.editHint}
+          label={text.answers.edit}
+          hint={last ? undefined : text.answers.editHint}
           className="field-sizing-content max-h-60"
           value={edited}
           ref={focusWhenShown}
@@ -113,7 +113,7 @@ function Prompt({
         <div className="flex justify-end gap-2">
           <Button onClick={cancel}>{text.common.cancel}</Button>
           <Button variant="primary" disabled={!edited.trim() || !editable} onClick={resend}>
-            {text.playground.resend}
+            {text.answers.resend}
           </Button>
         </div>
       </div>
@@ -121,17 +121,17 @@ function Prompt({
   }
   return (
     <div className="group ml-auto grid max-w-[85%] justify-items-end gap-1">
-      <p className="sr-only">{text.playground.you}</p>
+      <p className="sr-only">{text.answers.you}</p>
       <p dir="auto" className="rounded-xl bg-subtle px-4 py-2.5 whitespace-pre-wrap wrap-anywhere">
         {turn.prompt}
       </p>
       <div className="flex pointer-fine:opacity-0 pointer-fine:group-focus-within:opacity-100 pointer-fine:group-hover:opacity-100">
-        <CopyButton value={turn.prompt} label={text.common.copy(text.playground.copyMessage)} />
+        <CopyButton value={turn.prompt} label={text.common.copy(text.answers.copyMessage)} />
         {editable && (
           <Button
             variant="quiet"
             size="tiny"
-            aria-label={text.playground.edit}
+            aria-label={text.answers.edit}
             onClick={() => setEdited(turn.prompt)}
           >
             <Pencil />

@@ -20,19 +20,19 @@ export function ViewCodeDialog({ onClose, kind, body }: ViewCodeDialogProps) {
   const [language, setLanguage] = useState<SampleLanguage>('curl')
   const code = writeSample(language, { kind, origin: location.origin, body })
   return (
-    <Dialog onClose={onClose} title={text.playground.codeTitle} description={text.playground.codeMore} wide>
+    <Dialog onClose={onClose} title={text.requestCode.codeTitle} description={text.requestCode.codeMore} wide>
       <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] justify-items-start gap-3">
         <div className="flex w-full flex-wrap items-center justify-between gap-3">
           <SegmentedControl
-            label={text.playground.language}
+            label={text.requestCode.language}
             value={language}
             onValueChange={setLanguage}
-            options={sampleLanguages.map((value) => ({ value, label: text.playground.languages[value] }))}
+            options={sampleLanguages.map((value) => ({ value, label: text.requestCode.languages[value] }))}
           />
           <ScriptSessionButton />
         </div>
         <div className="w-full min-w-0">
-          <CodeBlock code={code} label={text.playground.languages[language]} />
+          <CodeBlock code={code} label={text.requestCode.languages[language]} />
         </div>
       </div>
     </Dialog>

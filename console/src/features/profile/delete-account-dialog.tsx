@@ -83,7 +83,7 @@ function OnlyOwner({ organization, onLeave }: { organization: OwnOrganization; o
           </Button>
         ) : (
           <Button size="small" busy={change.isPending} onClick={() => change.mutate(organization)}>
-            {text.shell.switchTo(name)}
+            {text.palette.switchTo(name)}
           </Button>
         )
       }

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import type { Profile } from '../../contract.ts'
@@ -8,13 +8,17 @@ import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { useMailIsFile, usePasswordsAllowed } from '../../domain/installation.ts'
-import { EndingSessions } from '../../domain/session/ending-sessions.tsx'
 import { PasswordField } from '../../domain/session/password-field.tsx'
 import { ssoProvidersQuery, useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { useChangePassword } from './queries.ts'
 import { sections } from './sections.ts'
+
+const EndingSessions = lazyPart(() =>
+  import('../../domain/session/ending-sessions.tsx').then((module) => module.EndingSessions),
+)
 
 /** The sign-in method and the password. */
 export function SignInSection({ profile }: { profile: Profile }) {
@@ -74,7 +78,9 @@ function ChangePasswordForm() {
         />
         <PasswordField isNew name="new_password" error={errors.new_password} />
       </div>
-      <EndingSessions />
+      <Suspense>
+        <EndingSessions />
+      </Suspense>
     </Form>
   )
 }

@@ -1,10 +1,11 @@
 import type { UsageSummary, UsageTotal } from '../../contract.ts'
 import { Section } from '../../components/page.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
-import { formatHours, formatMoney, formatNumber } from '../../format.ts'
+import { formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { describeDimensions } from './breakdown.ts'
 import { multiplyDecimal } from '../../domain/billing/decimal.ts'
+import { formatQuantity } from './format-quantity.ts'
 import { TotalRow } from './total-row.tsx'
 
 /** The estimated cost of the current period so far, by line item. */
@@ -55,11 +56,6 @@ export function Estimate({ summary: { usage_totals: totals, currency } }: { summ
 function Dimensions({ total: { display_name: name, dimensions } }: { total: UsageTotal }) {
   if (Object.values(dimensions).every((value) => name.includes(value))) return null
   return <span className="ml-2 text-[0.8125rem] text-muted">{describeDimensions(dimensions)}</span>
-}
-
-/** Formats a quantity: seconds as hours, other units as whole numbers. */
-export function formatQuantity(quantity: string, unit: string): string {
-  return unit === 'second' ? formatHours(Number(quantity) / 3_600) : formatNumber(Number(quantity))
 }
 
 /** Formats a price per hour or per million tokens. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { groupItems, readGroup } from './groups.ts'
+import { groupItems } from './group-items.ts'
+import { readGroup } from './groups.ts'
 
 const measured = {
   meter: 'inference_input_tokens',

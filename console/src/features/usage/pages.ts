@@ -44,6 +44,7 @@ export const usagePage = page({
 export const requestsPage = page({
   path: '/usage/requests',
   readSearch: readRequestSearch,
+  frame: 'member',
   load: () => import('./requests-page.tsx'),
   component: 'RequestsPage',
 })

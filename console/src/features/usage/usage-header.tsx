@@ -7,9 +7,9 @@ import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
 import { readGroup, usageGroups } from './groups.ts'
 import type { UsageGroup } from './groups.ts'
-import { useDownloadUsage } from './queries.ts'
 import { matchPreset, lastDays, recentDays } from './range.ts'
 import type { DayRange, RequestedDays, RangePreset } from './range.ts'
+import { useDownloadUsage } from './use-download-usage.ts'
 
 interface UsageHeaderProps {
   /** undefined for days */

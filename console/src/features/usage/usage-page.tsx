@@ -1,26 +1,27 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Suspense } from 'react'
-import { Badge } from '../../components/badge.tsx'
 import type { UsageSummary } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Figure, Page, Section } from '../../components/page.tsx'
-import { ErrorState, Notice, Skeleton, SkeletonRows } from '../../components/states.tsx'
+import { ErrorState, Notice, Skeleton } from '../../components/states.tsx'
 import { usageSummaryQuery } from '../../domain/billing/queries.ts'
-import { formatCompact, formatHours, formatMoney, formatUtcDay, formatMoment } from '../../format.ts'
+import { formatCompact, formatHours, formatMoney, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { TrialCredit } from '../../domain/billing/trial-credit.tsx'
 import { DailyUsageSection } from './daily-usage-section.tsx'
 import { ownBudgetsQuery } from '../../domain/budgets/queries.ts'
 import { sumDecimals } from '../../domain/billing/decimal.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
-import { Estimate } from './estimate.tsx'
-import { GroupedUsageSection } from './grouped-usage-section.tsx'
-import { anomaliesQuery } from './queries.ts'
 
 const route = getRouteApi('/app/usage')
-// Most people have no budget.
+// Below the first screen, or for a few people
+const Estimate = lazyPart(() => import('./estimate.tsx').then((module) => module.Estimate))
+const Findings = lazyPart(() => import('./findings.tsx').then((module) => module.Findings))
+const GroupedUsageSection = lazyPart(() =>
+  import('./grouped-usage-section.tsx').then((module) => module.GroupedUsageSection),
+)
 const OwnBudgets = lazyPart(() => import('./own-budgets.tsx').then((module) => module.OwnBudgets))
 const BudgetNotices = lazyPart(() =>
   import('../../domain/budgets/budget-notices.tsx').then((module) => module.BudgetNotices),
@@ -85,52 +86,15 @@ export function UsagePage() {
       {group === undefined ? (
         <DailyUsageSection days={days} measure={measure ?? 'cost'} />
       ) : (
-        <GroupedUsageSection days={days} group={group} />
+        <Suspense>
+          <GroupedUsageSection days={days} group={group} />
+        </Suspense>
       )}
-      {summary && summary.usage_totals.length > 0 && <Estimate summary={summary} />}
-      {seesFindings && (
-        <div id="findings" className="scroll-mt-20">
-          <Anomalies />
-        </div>
-      )}
+      <Suspense>
+        {summary && summary.usage_totals.length > 0 && <Estimate summary={summary} />}
+        {seesFindings && <Findings />}
+      </Suspense>
     </Page>
-  )
-}
-
-/** The open anomalies of the usage checks, newest first. */
-function Anomalies() {
-  const { data: anomalies, error, refetch } = useQuery(anomaliesQuery)
-  return (
-    <Section flush title={text.usage.anomaliesTitle}>
-      {anomalies ? (
-        <ul className="divide-y">
-          {anomalies.map((anomaly) => (
-            <li key={anomaly.id} className="grid gap-1.5 px-5 py-4">
-              <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-                <Badge tone="warn">{text.usage.anomalyKind(anomaly.kind)}</Badge>
-                <span className="text-[0.8125rem] text-muted">
-                  {text.usage.since(formatMoment(anomaly.detected_at))}
-                </span>
-                {anomaly.deployment_id && (
-                  <Link
-                    to="/deployments/$deploymentId"
-                    params={{ deploymentId: anomaly.deployment_id }}
-                    className="ml-auto text-[0.8125rem] font-medium text-accent hover:underline"
-                  >
-                    {text.usage.toDeployment}
-                  </Link>
-                )}
-              </div>
-              <p className="wrap-anywhere">{anomaly.message}</p>
-            </li>
-          ))}
-        </ul>
-      ) : error ? (
-        <ErrorState error={error} onRetry={() => void refetch()} />
-      ) : (
-        <SkeletonRows count={2} />
-      )}
-    </Section>
   )
 }
 

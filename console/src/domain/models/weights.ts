@@ -1,0 +1,18 @@
+import type { CachedWeights } from '../../contract.ts'
+import { isSameVariant } from './variants.ts'
+import type { Variant } from './variants.ts'
+
+interface Weights extends Variant {
+  model_name: string
+  weight_bytes: number | null
+}
+
+/** Whether all weights of a variant are on the disk; while they are downloaded, a part of them is. */
+export function areWeightsHere(cached: readonly CachedWeights[], weights: Weights): boolean {
+  return cached.some(
+    (one) =>
+      one.model_name === weights.model_name &&
+      isSameVariant(one, weights) &&
+      one.bytes >= (weights.weight_bytes ?? Infinity),
+  )
+}

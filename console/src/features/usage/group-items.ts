@@ -1,0 +1,22 @@
+import type { GroupedUsage } from './groups.ts'
+
+type Item = GroupedUsage['items'][number]
+
+export interface UsageRows {
+  key: string
+  label: string
+  deploymentId: string | null
+  items: Item[]
+}
+
+/** Collects the items of each group, in the order of the response. */
+export function groupItems(items: readonly Item[]): UsageRows[] {
+  const groups = Map.groupBy(items, (item) => describeGroup(item).key)
+  return [...groups.values()].map((own) => ({ ...describeGroup(own[0]!), items: own }))
+}
+
+function describeGroup(item: Item): Omit<UsageRows, 'items'> {
+  if ('email' in item) return { key: String(item.user_id), label: item.email, deploymentId: null }
+  const deploymentId = 'deployment_id' in item ? item.deployment_id : null
+  return { key: deploymentId ?? item.model_name, label: item.model_name, deploymentId }
+}

@@ -1,0 +1,21 @@
+/** The comparison of texts in the playground. */
+export const embeddings = {
+  noEmbedding: 'Deploy an embedding model',
+  noEmbeddingMore: 'Compare the similarity of texts with a deployed embedding model.',
+  texts: 'Texts',
+  nthText: (n: number) => `Text ${n}`,
+  removeText: (n: number) => `Remove text ${n}`,
+  addText: 'Add a text',
+  compare: 'Compare',
+  atLeastTwo: 'Enter at least two texts.',
+  similarities: 'Similarities',
+  similaritiesHint: 'Cosine similarity: 1 is identical, 0 is unrelated. Stronger color means more similar.',
+  notCompared: 'No comparison yet',
+  similaritiesEmpty: 'Compare the texts to see their similarity.',
+  textColumn: 'Text',
+  mostAlike: (a: number, b: number) => `Most similar: texts ${a} and ${b}.`,
+  dimensions: 'Dimensions',
+  tokens: 'Tokens',
+  time: 'Time',
+  strangeAnswer: 'The engine returned no comparable vectors.',
+}
