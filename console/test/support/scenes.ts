@@ -305,8 +305,8 @@ export const scenes: readonly Scene[] = [
     'deployments-sleep-many': async (page) => {
       const answer = (route: Route) =>
         route.fulfill({
-          status: 503,
-          json: { code: 'runtime_unavailable', detail: 'Nothing answers there.' },
+          status: 409,
+          json: { code: 'deployment_not_ready', detail: 'This deployment does not serve yet.' },
         })
       await page.route('**/model-deployments/*/sleep*', answer)
       await page.goto('/deployments')
