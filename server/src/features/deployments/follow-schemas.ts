@@ -83,7 +83,7 @@ const activityItem = z
     by: z
       .string()
       .nullable()
-      .describe('Name of the person who changed the settings, woke it or put it to sleep'),
+      .describe('Name of the person who changed the settings, woke it, put it to sleep or terminated it'),
     seconds: seconds
       .nullable()
       .describe('How long a start, wake or sleep took; null for what has no duration'),
@@ -115,7 +115,10 @@ export function toActivityItem(event: ListedEvent): z.infer<typeof activityItem>
     by,
     seconds: phases && sumSeconds(phases),
     transition: transition && toTransitionBody(transition, by),
-    change: change && { before: change.before, after: change.after },
+    change:
+      change === null || Object.keys(change.after).length === 0
+        ? null
+        : { before: change.before, after: change.after },
   }
 }
 

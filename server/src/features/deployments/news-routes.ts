@@ -9,7 +9,8 @@ import { jsonOrEvents } from '../../http/openapi/responses.ts'
 import { timestamp } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
 import { watchSession } from '../sessions/watch-session.ts'
-import { followNews, listNews } from './state/follow-news.ts'
+import { transitionCauses } from './state/event-transition.ts'
+import { followNews, listNews, newsActs } from './state/follow-news.ts'
 import type { News } from './state/follow-news.ts'
 import { deploymentStatuses } from './state/lifecycle.ts'
 
@@ -20,6 +21,18 @@ const newsItem = z
     at: timestamp.describe('Time of its last event'),
     status: z.enum(deploymentStatuses).describe('Its status'),
     failure_reason: z.string().nullable().describe('Why it failed; null unless it has'),
+    cause: z
+      .enum(transitionCauses)
+      .nullable()
+      .describe('Why it woke or fell asleep last; null before that, and after a start'),
+    foreign_act: z
+      .object({
+        at: timestamp.describe('Time of the act'),
+        act: z.enum(newsActs).describe('What the person did: `settings` were changed'),
+        by: z.string().describe('Name of the person'),
+      })
+      .nullable()
+      .describe('What somebody else did to it last, within 15 minutes; null for nothing'),
   })
   .meta({ id: 'DeploymentNews', description: 'The status of a deployment that starts, ends or has changed' })
 
@@ -40,8 +53,8 @@ export function newsRoutes(app: App, deps: Deps): void {
         operationId: 'listNews',
         summary: 'List what became of your deployments in your current organization',
         description:
-          'Deployments of yours that start or end, or changed in the last 15 minutes. With `Accept: text/event-stream` the response ' +
-          'streams these and then each change of a status: `event: deployment`, with an item as `data`.',
+          'Deployments of yours that start or end, or whose status changed, or that somebody else changed, in the last 15 minutes. With `Accept: text/event-stream` the response ' +
+          'streams these and then each change of a status, or by somebody else: `event: deployment`, with an item as `data`.',
         tags: ['Deployments'],
         response: {
           200: jsonOrEvents(newsBody, {
@@ -82,5 +95,7 @@ function toNewsItem(news: News): z.infer<typeof newsItem> {
     at: news.at.toISOString(),
     status: news.status,
     failure_reason: news.failureReason,
+    cause: news.cause,
+    foreign_act: news.foreignAct && { ...news.foreignAct, at: news.foreignAct.at.toISOString() },
   }
 }

@@ -49,6 +49,8 @@ test('GET /v1/events: a stream tells each change of one’s own deployments once
     at: expect.any(String),
     status: 'sleeping',
     failure_reason: null,
+    cause: 'person',
+    foreign_act: null,
   })
   stream.close()
   const { items } = (await client.get('/v1/events')).body
@@ -64,6 +66,31 @@ test('GET /v1/events: a stream begins with what became of deployments meanwhile'
   const second = await open(client)
   expect(await readUntil(second, id, 'running')).toHaveLength(1)
   second.close()
+})
+
+test('GET /v1/events: a stream tells what others did to a deployment, and not what its owner did', async () => {
+  const admin = await registerClient(server.url)
+  const member = await joinClient(server, admin, 'member')
+  const id = await deploy(member)
+  const stream = await open(member)
+  await readUntil(stream, id, 'running')
+  const { name } = (await admin.get('/v1/auth/session')).body.user
+  const of = (act: string) => ({ act, by: name, at: expect.any(String) })
+
+  await member.patch(`${deployments}/${id}`, { idle_minutes: 30 })
+  await admin.patch(`${deployments}/${id}?scope=organization`, { idle_minutes: 20 })
+  expect((await stream.next())!.data).toMatchObject({ status: 'running', foreign_act: of('settings') })
+  await admin.post(`${deployments}/${id}/sleep?scope=organization`)
+  const [asleep] = (await readUntil(stream, id, 'sleeping')).slice(-1)
+  expect(asleep!.data).toMatchObject({ cause: 'person', foreign_act: of('sleep') })
+  await member.post(`${deployments}/${id}/wake`)
+  await readUntil(stream, id, 'running')
+  await admin.request('DELETE', `${deployments}/${id}?scope=organization`)
+  const [ending] = (await readUntil(stream, id, 'terminating')).slice(-1)
+  expect(ending!.data.foreign_act).toEqual(of('termination'))
+  stream.close()
+  const { items } = (await member.get(`${deployments}/${id}/activity`)).body
+  expect(items).toContainEqual(expect.objectContaining({ stage: 'termination', by: name, change: null }))
 })
 
 test('GET /v1/events: a stream ends with the session and with the membership', async () => {

@@ -38,7 +38,11 @@ export async function terminateWithin(
       transaction,
       { id, status },
       { desired_state: 'ended', status: 'terminating', ...toWaitingColumns(null) },
-      { stage: 'termination', message: reason },
+      {
+        stage: 'termination',
+        message: reason,
+        change: { user_id: actor.userId, before: {}, after: {} },
+      },
       at,
     )
     if (moved === undefined) continue

@@ -125,7 +125,7 @@ async function writeChanges(
   )
   // All writers of several deployments lock them in the order of ids, so no two wait for each other.
   const { rows } = await sql<
-    Deployment & { position: number; event_notified: unknown; due_notified: unknown }
+    Deployment & Record<'event_notified' | 'due_notified' | 'change_notified', unknown> & { position: number }
   >`
     WITH change AS MATERIALIZED (
       SELECT * FROM jsonb_to_recordset(${toJson(changes.map(toRecord))}::jsonb) AS change (position integer, id uuid,
@@ -159,10 +159,14 @@ async function writeChanges(
     )
     SELECT changed.*,
       CASE WHEN event.deployment_id IS NOT NULL THEN pg_notify('deployment_event', changed.id::text) END AS event_notified,
-      CASE WHEN change.notifies THEN pg_notify('deployment_due', changed.id::text) END AS due_notified
+      CASE WHEN change.notifies THEN pg_notify('deployment_due', changed.id::text) END AS due_notified,
+      CASE WHEN event.deployment_id IS NOT NULL AND jsonb_typeof(change.event -> 'change') = 'object'
+        THEN pg_notify('deployment_changed', changed.user_id::text) END AS change_notified
     FROM changed JOIN change USING (position) LEFT JOIN event ON event.deployment_id = changed.id`.execute(db)
   const changed = new Map<number, Deployment>()
-  for (const { position, event_notified: _, due_notified: __, ...row } of rows) changed.set(position, row)
+  for (const { position, event_notified: _, due_notified: __, change_notified: ___, ...row } of rows) {
+    changed.set(position, row)
+  }
   return changes.map((_, position) => changed.get(position))
 }
 

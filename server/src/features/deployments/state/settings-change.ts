@@ -19,7 +19,7 @@ export const changedSettings = [
 /** The changed settings by name, as in the API. */
 export type Settings = Partial<Record<(typeof changedSettings)[number], unknown>>
 
-/** What a person changed; null as `user_id` for the server itself. */
+/** What a person changed; null as `user_id` for the server itself. A termination changes no setting. */
 export interface SettingsChange {
   user_id: number | null
   before: Settings
