@@ -37,6 +37,7 @@ export async function setWebhook(
   const nonce = createNonce()
   const at = clock()
   return db.transaction().execute(async (transaction) => {
+    const before = await lockWebhook(transaction, organizationId)
     const webhook = await upsertWebhook(transaction, {
       organization_id: organizationId,
       url,
@@ -44,7 +45,10 @@ export async function setWebhook(
       created_at: at,
       updated_at: at,
     })
-    await record(transaction, viewer, 'webhook.updated', { host: new URL(url).host })
+    await record(transaction, viewer, 'webhook.updated', {
+      host: new URL(url).host,
+      ...(before && { before: { host: new URL(before.url).host } }),
+    })
     const secret = webhook.secret_nonce === nonce ? deriveWebhookSecret(secretKey, nonce) : null
     return { webhook, latest: await findLatestMessage(transaction, organizationId), secret }
   })

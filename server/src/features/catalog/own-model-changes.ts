@@ -59,13 +59,13 @@ export async function findOwnModel(db: Database, organizationId: number, id: str
   throw new ApplicationError('catalog_model', 'Only the operator can change the models of the catalog file.')
 }
 
-/** Changes a model of the organization. Throws like `findOwnModel`. */
+/** Changes a model of the organization; resolves to it, with the values before. Throws like `findOwnModel`. */
 export async function changeOwnModel(
   transaction: DatabaseTransaction,
   organizationId: number,
   id: string,
   changes: ModelChanges,
-): Promise<StoredModel> {
+): Promise<{ model: StoredModel; before: ModelChanges }> {
   await lockOwnModel(transaction, organizationId, id)
   const { entry } = await findOwnModel(transaction, organizationId, id)
   const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
@@ -75,7 +75,10 @@ export async function changeOwnModel(
     .where('id', '=', id)
     .where('organization_id', '=', organizationId)
     .execute()
-  return findOwnModel(transaction, organizationId, id)
+  const before = Object.fromEntries(
+    Object.keys(given).map((name) => [name, entry[name as keyof ModelChanges]]),
+  )
+  return { model: await findOwnModel(transaction, organizationId, id), before }
 }
 
 /** Removes a model of the organization and resolves to it. Throws like `findOwnModel`. */

@@ -52,10 +52,10 @@ export async function changeModel(
 ): Promise<StoredModel> {
   return db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
-    const model = await changeOwnModel(transaction, viewer.organizationId, id, changes)
+    const { model, before } = await changeOwnModel(transaction, viewer.organizationId, id, changes)
     await recordAction(transaction, viewer, 'model.updated', {
       target: { type: 'model', id, name: model.model_name },
-      details: { ...changes },
+      details: { ...changes, before },
     })
     return model
   })

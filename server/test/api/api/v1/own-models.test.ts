@@ -311,6 +311,13 @@ describe('an own model', () => {
     const changed = await admin.patch(`${path}/${id}`, changes)
     expect(changed.status).toBe(200)
     expect(changed.body).toMatchObject({ id, model_name: 'changing', ...changes })
+    const { items } = (await admin.get('/v1/organization/audit-log')).body
+    const { details } = items.find(({ action }: { action: string }) => action === 'model.updated')
+    expect(details).toMatchObject({
+      enabled: false,
+      sortOrder: 7,
+      before: { displayName: 'Small', enabled: true, sortOrder: expect.any(Number) },
+    })
     expect((await member.get(`${path}/${id}`)).status).toBe(404)
     const refused = await member.post('/api/v1/model-deployments', { model_name: 'changing' })
     expect(refused.body.code).toBe('model_not_deployable')

@@ -111,6 +111,12 @@ describe('/v1/organization/alert-webhook', () => {
       'webhook.tested',
       'webhook.deleted',
     ])
+    const { host } = new URL(receiver.url)
+    const updates = log.items.filter(({ action }: { action: string }) => action === 'webhook.updated')
+    expect(updates.map(({ details }: { details: object }) => details)).toEqual([
+      { host, before: { host } },
+      { host },
+    ])
     expect(JSON.stringify(log)).not.toContain(secret.slice(6))
     const member = await joinClient(server, owner, 'member')
     expect((await member.get(path)).status).toBe(403)
