@@ -19,15 +19,20 @@ export function readTimeZone(): string {
 /** The time zones that the browser knows; none in older browsers. */
 export const listTimeZones = (): string[] => attempt(() => Intl.supportedValuesOf('timeZone')) ?? []
 
-/** The tab's session storage. Without one, values are lost on a reload; a value that is too big is too. */
-export const tabStorage = {
-  read: (key: string): string | null => attempt(() => sessionStorage.getItem(key)) ?? null,
+const storageOf = (open: () => Storage) => ({
+  read: (key: string): string | null => attempt(() => open().getItem(key)) ?? null,
   /** An older value would be misleading, so a value that can't be stored removes it. */
   write(key: string, value: string): void {
-    if (attempt(() => [sessionStorage.setItem(key, value)]) === undefined) tabStorage.remove(key)
+    if (attempt(() => [open().setItem(key, value)]) === undefined) this.remove(key)
   },
-  remove: (key: string): void => attempt(() => sessionStorage.removeItem(key)),
-}
+  remove: (key: string): void => attempt(() => open().removeItem(key)),
+})
+
+/** The tab's session storage. Without one, values are lost on a reload; a value that is too big is too. */
+export const tabStorage = storageOf(() => sessionStorage)
+
+/** What the browser remembers for the next visit and for its other tabs, as `tabStorage`. */
+export const browserStorage = storageOf(() => localStorage)
 
 function attempt<Value>(read: () => Value): Value | undefined {
   try {

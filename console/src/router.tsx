@@ -14,6 +14,7 @@ import {
 } from '@tanstack/react-router'
 import { organizationQuery, sessionQuery } from './api/session.ts'
 import { LoadingPage } from './components/loading-page.tsx'
+import { NotFoundPage } from './components/not-found-page.tsx'
 import {
   completeProfilePage,
   forgotPasswordPage,
@@ -31,11 +32,12 @@ import { deploymentPage, deploymentsPage } from './features/deployments/pages.ts
 import { organizationPage } from './features/organization/pages.ts'
 import { playgroundPage } from './features/playground/pages.ts'
 import { profilePage } from './features/profile/pages.ts'
+import { serverPage } from './features/server/pages.ts'
 import { requestsPage, usagePage } from './features/usage/pages.ts'
 import { organizationsQuery } from './domain/session/organizations.ts'
 import { lazyPart } from './routing/lazy-part.ts'
 import { retryLoad } from './routing/retry-load.ts'
-import { NotFoundPage, RouteError } from './shell/route-states.tsx'
+import { RouteError } from './shell/route-states.tsx'
 
 // Most visits never open the command palette.
 const Commands = lazyPart(() => import('./commands.tsx').then((module) => module.Commands))
@@ -130,6 +132,7 @@ const appRoutes = [
   createRoute({ ...inApp, ...billingPage }),
   createRoute({ ...inApp, ...organizationPage }),
   createRoute({ ...inApp, ...profilePage }),
+  createRoute({ ...inApp, ...serverPage }),
   createRoute({ ...inApp, path: '$', component: NotFoundPage }),
 ] as const
 

@@ -216,6 +216,7 @@ const consoleFeatures = [
   'organization',
   'playground',
   'profile',
+  'server',
   'usage',
 ]
 

@@ -3,11 +3,18 @@ import { Toast } from 'radix-ui'
 import { classNames } from '../class-names.ts'
 import { text } from '../text/index.ts'
 
+/** What a person can do about a message. */
+export interface MessageAction {
+  label: string
+  run: () => void
+}
+
 /** A message for a person. */
 export interface Message {
   id: number
   tone: 'good' | 'bad'
   message: string
+  action?: MessageAction | undefined
 }
 
 interface ToastListProps {
@@ -19,7 +26,7 @@ interface ToastListProps {
 export function ToastList({ messages, onClose }: ToastListProps) {
   return (
     <Toast.Provider duration={6_000} label={text.common.notification}>
-      {messages.map(({ id, tone, message }) => (
+      {messages.map(({ id, tone, message, action }) => (
         <Toast.Root
           key={id}
           onOpenChange={(open) => !open && onClose(id)}
@@ -33,6 +40,15 @@ export function ToastList({ messages, onClose }: ToastListProps) {
             )}
           />
           <Toast.Description className="min-w-0 flex-1 wrap-anywhere">{message}</Toast.Description>
+          {action && (
+            <Toast.Action
+              altText={action.label}
+              onClick={action.run}
+              className="rounded font-medium whitespace-nowrap text-accent hover:underline"
+            >
+              {action.label}
+            </Toast.Action>
+          )}
           <Toast.Close aria-label={text.common.close} className="rounded p-0.5 text-muted hover:text-ink">
             <X className="size-4" aria-hidden />
           </Toast.Close>

@@ -2,12 +2,13 @@ import { createContext, Suspense, use, useCallback, useEffect, useMemo, useState
 import type { ReactNode } from 'react'
 import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
 import { describeError } from './states.tsx'
-import type { Message } from './toast-list.tsx'
+import type { Message, MessageAction } from './toast-list.tsx'
 
 interface Toasts {
   success: (message: string) => void
   /** Shows the message of an error. */
   error: (error: unknown) => void
+  tell: (tone: Message['tone'], message: string, action?: MessageAction) => void
 }
 
 const ToastsContext = createContext<Toasts | null>(null)
@@ -18,15 +19,17 @@ const ToastList = lazyPart(() => import('./toast-list.tsx').then((module) => mod
 export function ToastProvider({ children }: { children: ReactNode }) {
   // Null until the first message, so that the list is not part of the first view.
   const [messages, setMessages] = useState<Message[] | null>(null)
-  const add = useCallback((tone: Message['tone'], message: string) => {
-    setMessages((known) => [...(known ?? []).slice(-2), { id: Date.now() + Math.random(), tone, message }])
+  const tell = useCallback<Toasts['tell']>((tone, message, action) => {
+    const id = Date.now() + Math.random()
+    setMessages((known) => [...(known ?? []).slice(-2), { id, tone, message, action }])
   }, [])
   const toasts = useMemo<Toasts>(
     () => ({
-      success: (message) => add('good', message),
-      error: (error) => add('bad', describeError(error)),
+      success: (message) => tell('good', message),
+      error: (error) => tell('bad', describeError(error)),
+      tell,
     }),
-    [add],
+    [tell],
   )
   useEffect(() => loadWhenIdle(ToastList.load), [])
   return (

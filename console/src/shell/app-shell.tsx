@@ -18,6 +18,10 @@ import { Sidebar } from './sidebar.tsx'
 
 const Drawer = lazyPart(() => import('./drawer.tsx').then((module) => module.Drawer))
 const Notices = lazyPart(() => import('./notices.tsx').then((module) => module.Notices))
+const News = lazyPart(async () => {
+  await new Promise<void>((resolve) => loadWhenIdle(async () => resolve()))
+  return (await import('./news/news.tsx')).News
+})
 
 interface AppShellProps {
   /** The content of the command palette. */
@@ -77,6 +81,9 @@ export function AppShell({ commands }: AppShellProps) {
       </div>
       <CommandPalette dialog={commands} />
       <Shortcuts />
+      <Suspense>
+        <News />
+      </Suspense>
     </div>
   )
 }

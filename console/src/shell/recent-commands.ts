@@ -1,3 +1,5 @@
+import { browserStorage } from '../browser.ts'
+
 /** How many commands a person's browser remembers */
 const remembered = 6
 
@@ -6,7 +8,7 @@ const keyOf = (userId: number) => `berth:recent-commands:${userId}`
 /** The ids of the commands that a person ran last in this browser, newest first. */
 export function readRecent(userId: number): string[] {
   try {
-    const ids: unknown = JSON.parse(localStorage.getItem(keyOf(userId)) ?? '[]')
+    const ids: unknown = JSON.parse(browserStorage.read(keyOf(userId)) ?? '[]')
     return Array.isArray(ids) ? ids.filter((id) => typeof id === 'string').slice(0, remembered) : []
   } catch {
     return []
@@ -16,9 +18,5 @@ export function readRecent(userId: number): string[] {
 /** Remembers a command as the newest. A full or forbidden storage forgets it. */
 export function rememberCommand(userId: number, id: string): void {
   const ids = [id, ...readRecent(userId).filter((known) => known !== id)].slice(0, remembered)
-  try {
-    localStorage.setItem(keyOf(userId), JSON.stringify(ids))
-  } catch {
-    // The palette works without it.
-  }
+  browserStorage.write(keyOf(userId), JSON.stringify(ids))
 }

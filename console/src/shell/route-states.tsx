@@ -1,32 +1,9 @@
 import { Link, useMatch, useRouter } from '@tanstack/react-router'
 import type { ErrorComponentProps } from '@tanstack/react-router'
-import { Compass } from 'lucide-react'
 import { ApiError } from '../api/client.ts'
 import { Button } from '../components/button.tsx'
-import { useDocumentTitle } from '../components/page.tsx'
-import { EmptyState, ErrorState } from '../components/states.tsx'
+import { ErrorState } from '../components/states.tsx'
 import { text } from '../text/index.ts'
-
-/** Shown for an unknown URL. */
-export function NotFoundPage() {
-  useDocumentTitle(text.errors.notFoundTitle)
-  return (
-    <div className="grid min-h-[60dvh] place-items-center">
-      <EmptyState
-        icon={<Compass />}
-        heading="h1"
-        title={text.errors.notFoundTitle}
-        action={
-          <Button asChild>
-            <Link to="/deployments">{text.errors.toDeployments}</Link>
-          </Button>
-        }
-      >
-        {text.errors.notFound}
-      </EmptyState>
-    </div>
-  )
-}
 
 /** Shown when a page's code or first data fails to load. */
 export function RouteError({ error, reset }: ErrorComponentProps) {

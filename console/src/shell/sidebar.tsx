@@ -1,12 +1,15 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { BookOpen, Search, LogOut, Mail, UserRound, Check, ChevronsUpDown } from 'lucide-react'
+import { Suspense } from 'react'
+import type { ReactNode } from 'react'
 import { useSession, organizationQuery } from '../api/session.ts'
 import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../components/menu.tsx'
 import { Wordmark } from '../components/wordmark.tsx'
 import { useOwnInvitations } from '../domain/session/invitations-query.ts'
 import { organizationsQuery, useSwitchOrganization } from '../domain/session/organizations.ts'
 import { useSignOut } from '../domain/session/sign-out.ts'
+import { lazyPart } from '../routing/lazy-part.ts'
 import { text } from '../text/index.ts'
 import { chooseTheme, useTheme } from '../theme.ts'
 import { openCommandPalette } from './command-palette.tsx'
@@ -14,12 +17,33 @@ import { useNavigation } from './navigation.ts'
 import { paletteKeys } from './palette-keys.ts'
 import { themes } from './themes.ts'
 
+const OperatorSidebar = lazyPart(() =>
+  import('./operator-sidebar.tsx').then((module) => module.OperatorSidebar),
+)
+
 const item =
   'flex items-center gap-2.5 rounded-md px-2.5 py-1.5 font-medium text-muted hover:bg-subtle hover:text-ink [&_svg]:size-4 ' +
   'data-[status=active]:bg-subtle data-[status=active]:text-ink data-[status=active]:[&_svg]:text-accent'
 
-/** The sidebar: organization, navigation and account. */
-export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
+interface SidebarProps {
+  onNavigate?: (() => void) | undefined
+  /** Leads operators to their pages. */
+  link?: ReactNode
+}
+
+/** The sidebar. Operators have another one at the pages about the whole installation. */
+export function Sidebar(props: SidebarProps) {
+  const { user } = useSession()
+  if (!user.operator) return <OwnSidebar {...props} />
+  return (
+    <Suspense>
+      <OperatorSidebar {...props} item={item} usual={OwnSidebar} account={<AccountMenu />} />
+    </Suspense>
+  )
+}
+
+/** Organization, navigation and account. */
+function OwnSidebar({ onNavigate, link }: SidebarProps) {
   const pages = useNavigation()
   return (
     <div className="flex h-full flex-col gap-4 overflow-y-auto p-3">
@@ -27,6 +51,7 @@ export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
         <Wordmark />
       </div>
       <OrganizationSwitcher />
+      {link}
       <button
         type="button"
         onClick={() => {
@@ -40,7 +65,7 @@ export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
         {/* The drawer is for phones, which have no such keys. */}
         {!onNavigate && <kbd className="ml-auto font-sans text-xs">{paletteKeys.join(' ')}</kbd>}
       </button>
-      <nav aria-label={text.shell.navigation} className="grid gap-0.5">
+      <nav aria-label={text.shell.navigation} className="relative grid gap-0.5">
         {pages.map(({ to, label, icon: Icon }) => (
           <Link key={to} to={to} className={item} {...(onNavigate && { onClick: onNavigate })}>
             <Icon aria-hidden />

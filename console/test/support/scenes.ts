@@ -72,6 +72,60 @@ const showAdapterModel = showWith(({ items }) => {
   return { items: [...items, model] }
 })
 
+/** Shows two GPUs on a machine without any, one of which no engine can use. */
+const showGpus = showWith(() => {
+  const gib = 2 ** 30
+  const bytes = { memory_bytes: 80 * gib, promised_bytes: 40 * gib, others_bytes: gib, free_bytes: 39 * gib }
+  const name = 'NVIDIA H100 80GB HBM3, driver 580.65.06'
+  const obstacle = 'The driver is too old for the engine. Install driver 590 or later.'
+  return {
+    gpus: [
+      { name, ...bytes, others: 'python3', obstacle: null },
+      {
+        name,
+        memory_bytes: null,
+        promised_bytes: null,
+        others_bytes: null,
+        free_bytes: null,
+        others: null,
+        obstacle,
+      },
+    ],
+  }
+})
+
+const showWaiting = showWith(() => ({
+  items: [
+    {
+      deployment_id: '0199a0b1-0000-7000-8000-000000000000',
+      organization_id: 1,
+      organization_name: 'Analytical Engines',
+      model_name: 'qwen3',
+      status: 'provisioning',
+      instance_type: 'h100-x1',
+      gpu_count: 1,
+      memory_bytes: 24 * 2 ** 30,
+      since: '2026-11-01T01:02:03.000Z',
+      reason: 'All GPUs are in use.',
+    },
+  ],
+}))
+
+const showFindings = showWith(({ items }) => ({
+  items: [
+    {
+      subject: 'mail',
+      state: '2 failed today, 0 waiting for over 10 minutes',
+      remedy: 'Run `npm run admin -- mail test <address>` and read its error.',
+    },
+    ...items.filter(({ subject }: { subject: string }) => subject !== 'mail'),
+  ],
+}))
+
+const showAnomaly = showWith(() => ({
+  anomalies: [{ kind: 'missing_span', organization_id: 1, opened_at: '2026-11-01T01:02:03.000Z' }],
+}))
+
 const dialog = (page: Page) => page.getByRole('dialog')
 
 async function openAddModel(page: Page): Promise<void> {
@@ -717,6 +771,76 @@ export const scenes: readonly Scene[] = [
     'not-found': async (page) => {
       await page.goto('/no/such/page')
       await see(heading(page, 'Page not found'))
+    },
+  }),
+  ...scenesOf('operator', {
+    server: async (page) => {
+      await page.route('**/v1/installation/machines', showGpus)
+      await page.route('**/v1/installation/findings', showFindings)
+      await page.goto('/server')
+      await see(page.getByRole('region', { name: 'What runs here' }).getByText('berth-tiny', { exact: true }))
+      await see(page.getByText(/need attention|needs attention/))
+    },
+    'server-waiting': async (page) => {
+      await page.goto('/server/waiting')
+      await see(heading(page, 'Nothing waits for hardware'))
+      await page.route('**/v1/installation/waiting', showWaiting)
+      await page.reload()
+      await see(page.getByText('All GPUs are in use.'))
+    },
+    'server-weights': async (page) => {
+      await page.goto('/server/weights')
+      await see(page.getByRole('region', { name: 'Weights' }))
+    },
+    'server-health': async (page) => {
+      await page.route('**/v1/installation/health', showAnomaly)
+      await page.goto('/server/health')
+      await see(page.getByText('missing_span'))
+    },
+    'server-organizations': async (page) => {
+      await page.goto('/server/organizations')
+      await see(page.getByRole('link', { name: 'Analytical Engines' }))
+    },
+    'server-organization': async (page) => {
+      await page.goto('/server/organizations')
+      await page.getByRole('link', { name: 'Analytical Engines' }).click()
+      await see(heading(page, 'Analytical Engines'))
+    },
+    'server-findings': async (page) => {
+      await page.route('**/v1/installation/findings', showFindings)
+      await page.goto('/server/findings')
+      await see(page.getByRole('button', { name: 'Copy npm run admin -- mail test <address>' }))
+    },
+    'server-factor': async (page) => {
+      await page.route(
+        '**/v1/user/second-factors',
+        showWith(() => ({ totp: null, passkeys: [] })),
+      )
+      await page.goto('/server')
+      await see(heading(page, 'Operators need a second factor'))
+      await see(page.getByLabel('Password', { exact: true }))
+    },
+    news: async (page) => {
+      const item = {
+        deployment_id: '0199a0b1-0000-7000-8000-000000000000',
+        name: 'assistant',
+        at: '2026-11-01T01:02:03.000Z',
+        status: 'failed',
+        failure_reason: 'The engine stopped.',
+        cause: null,
+        foreign_act: null,
+      }
+      await page.route('**/v1/events', (route) =>
+        route.request().resourceType() === 'eventsource'
+          ? route.fulfill({
+              contentType: 'text/event-stream',
+              body: `event: deployment\ndata: ${JSON.stringify(item)}\n\n`,
+            })
+          : route.fulfill({ json: { items: [] } }),
+      )
+      await page.addInitScript(() => localStorage.removeItem('berth.news'))
+      await page.goto('/usage')
+      await see(page.getByText('assistant has failed.'))
     },
   }),
 ]

@@ -37,11 +37,11 @@ export interface SeedData {
 }
 
 /**
- * The owner of an active organization, a newly registered person, a viewer of the active organization, a
- * person without the second factor that their organization requires, somebody who signed in as a service
- * member, and a visitor.
+ * The owner of an active organization, a newly registered person, a viewer of the active organization, an
+ * operator of the server, a person without the second factor that their organization requires, somebody who
+ * signed in as a service member, and a visitor.
  */
-export type Actor = 'owner' | 'newcomer' | 'viewer' | 'unsecured' | 'program' | 'visitor'
+export type Actor = 'owner' | 'newcomer' | 'viewer' | 'operator' | 'unsecured' | 'program' | 'visitor'
 
 const questions = [
   'Who are you?',
@@ -114,7 +114,8 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
   await callByApi(newcomer.page.request, 'POST', '/v1/auth/password-reset/request', { email: grace.email })
   const resetLink = await server.waitForMailedLink(grace.email, 'password')
 
-  const { person: secured, state: unsecured } = await seedSecured(await open())
+  const { person: secured, operator, state: unsecured } = await seedSecured(await open())
+  await server.admin('operator', 'grant', secured.email)
 
   const models = await callByApi<{ items: { id: string; model_name: string }[] }>(
     page.request,
@@ -136,6 +137,7 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
       owner: await context.storageState(),
       newcomer: await newcomer.context.storageState(),
       viewer,
+      operator,
       unsecured,
       program,
       visitor: { cookies: [], origins: [] },
@@ -193,11 +195,12 @@ async function seedSecured({ page, context }: Visitor) {
   const { id } = await callByApi<{ id: number }>(page.request, 'POST', invitations, invitee)
   const link = await callByApi<{ url: string }>(page.request, 'POST', `${invitations}/${id}/link`)
   const token = new URL(link.url).pathname.split('/').at(-1)
+  const operator = await context.storageState()
   await context.clearCookies()
   await callByApi(page.request, 'POST', '/v1/invitations/register', { token, password })
   const state = await context.storageState()
   await context.close()
-  return { person, state }
+  return { person, operator, state }
 }
 
 /** Adds a budget that is far from its limit and one that soon is exhausted. */

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { simpleParser } from 'mailparser'
 import { findFreePort } from '../../../server/src/base/free-port.ts'
+import { runAdmin } from '../../../server/test/support/admin.ts'
 import { makeBundledRepositories } from '../../../server/test/support/hub/bundled-repository.ts'
 import { startHubServer } from '../../../server/test/support/hub/hub-server.ts'
 import {
@@ -26,6 +27,8 @@ export interface ConsoleServer {
   start(changes?: Record<string, string>): Promise<void>
   /** Stops the server gracefully; its engines keep running. */
   stop(): Promise<void>
+  /** Runs a command of `npm run admin`; throws if it fails. */
+  admin(...args: string[]): Promise<void>
   /** Sends a signal to every engine. */
   signalEngines(name: NodeJS.Signals): Promise<void>
   /** Waits for an email to the recipient with this text in its subject, and returns the link in it. */
@@ -74,6 +77,10 @@ export async function startConsoleServer(settings: Record<string, string> = {}):
     start,
     stop,
     close,
+    async admin(...args) {
+      const { code, stderr } = await runAdmin({ ...settings, DATA_DIR: dataDirectory }, args)
+      if (code !== 0) throw new Error(`admin ${args.join(' ')} failed: ${stderr}`)
+    },
     async signalEngines(name) {
       for (const { pid } of await findEngineProcesses(dataDirectory)) signal(pid, name)
     },

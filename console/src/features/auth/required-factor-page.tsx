@@ -3,11 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { useSession } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
-import { PasskeySetup } from '../../domain/second-factors/passkey-setup.tsx'
-import { supportsPasskeys } from '../../domain/second-factors/passkeys.ts'
-import { useReloadFactors } from '../../domain/second-factors/queries.ts'
-import { RecoveryCodesView } from '../../domain/second-factors/recovery-codes.tsx'
-import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
+import { FactorSetup } from '../../domain/second-factors/factor-setup.tsx'
 import {
   organizationsQuery,
   useLeaveOrganization,
@@ -31,35 +27,9 @@ export function RequiredFactorPage() {
       description={<p>{text.secondFactors.requiredDescription(user.organization)}</p>}
       footer={<SignedInFooter />}
     >
-      <Setup />
+      <FactorSetup />
       <OtherOrganizations current={user.organization} />
     </AuthLayout>
-  )
-}
-
-/** Sets up a second factor. After the recovery codes, reloads the session, which leaves the page. */
-function Setup() {
-  const [byPasskey, setByPasskey] = useState(false)
-  const [codes, setCodes] = useState<string[] | null>(null)
-  const reload = useReloadFactors()
-  const onAdded = (added: string[] | null) => {
-    setCodes(added)
-    if (added === null) void reload()
-  }
-  if (codes) return <RecoveryCodesView codes={codes} onDone={() => void reload()} />
-  const alternative = supportsPasskeys() && (
-    <button
-      type="button"
-      className={`${authLink} justify-self-start`}
-      onClick={() => setByPasskey(!byPasskey)}
-    >
-      {byPasskey ? text.secondFactors.appInstead : text.secondFactors.passkeyInstead}
-    </button>
-  )
-  return byPasskey ? (
-    <PasskeySetup onAdded={onAdded} alternative={alternative} />
-  ) : (
-    <TotpSetup onAdded={onAdded} alternative={alternative} />
   )
 }
 

@@ -7,20 +7,20 @@ import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { Notice } from '../../components/states.tsx'
 import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
 import { text } from '../../text/index.ts'
-import { rememberedChoice } from './remembered-choice.ts'
+import { browserStorage } from '../../browser.ts'
 import { sampleKinds } from '../../domain/models/curl-sample.ts'
 import { listCallSamples, writeCallSample } from './call-samples.ts'
 import { toRequestModel } from '../../domain/deployments/names.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 
 const words = text.deployment
-const sampleChoice = 'sample'
+const sampleChoice = 'berth.sample'
 
 /** How to call a deployment: its address, its name, and code samples. */
 export function CallSection({ deployment }: { deployment: Deployment }) {
   const kind = sampleKinds[deployment.model_type]
   const kinds = listCallSamples(kind)
-  const [chosen, setChosen] = useState(() => rememberedChoice.read(sampleChoice))
+  const [chosen, setChosen] = useState(() => browserStorage.read(sampleChoice))
   const language = kinds.find((one) => one === chosen) ?? kinds[0]!
   const [target, setTarget] = useState<'this' | 'model'>('this')
   const name = target === 'this' ? toRequestModel(deployment) : deployment.model_name
@@ -43,7 +43,7 @@ export function CallSection({ deployment }: { deployment: Deployment }) {
               label={words.language}
               value={language}
               onValueChange={(value) => {
-                rememberedChoice.write(sampleChoice, value)
+                browserStorage.write(sampleChoice, value)
                 setChosen(value)
               }}
               options={kinds.map((value) => ({ value, label: words.languages[value] }))}

@@ -3,7 +3,7 @@ import type { Deployment } from '../../contract.ts'
 import { deploymentQuery } from '../../domain/deployments/queries.ts'
 import { eventsQuery, mergeEvent } from '../../domain/deployments/events.ts'
 import { toInput } from '../../domain/deployments/reference.ts'
-import { useEventStream } from './use-event-stream.ts'
+import { useEventStream } from '../../api/use-event-stream.ts'
 
 /** A deployment's events, live until it is terminated. Changes of status refetch the deployment. */
 export function useLiveEvents({ id, status }: Pick<Deployment, 'id' | 'status'>) {

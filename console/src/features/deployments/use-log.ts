@@ -5,7 +5,7 @@ import { changeLog, initialLog } from './log-lines.ts'
 import { toInput } from '../../domain/deployments/reference.ts'
 import { logsQuery } from './queries.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
-import { useEventStream } from './use-event-stream.ts'
+import { useEventStream } from '../../api/use-event-stream.ts'
 
 /** The log of a deployment's engine: the server's history, then each new line until the engine exits. */
 export function useLog(deployment: Deployment) {

@@ -15,6 +15,7 @@ import { text } from '../../text/index.ts'
 import { chooseTheme, useTheme } from '../../theme.ts'
 import { DeleteAccountDialog } from './delete-account-dialog.tsx'
 import { IdentitiesSection } from './identities-section.tsx'
+import { NotificationsSection } from './notifications-section.tsx'
 import { OwnInvitations } from './own-invitations.tsx'
 import { sessionsQuery } from '../../domain/session/sessions-query.ts'
 import { SecondFactorSection } from './second-factor-section.tsx'
@@ -44,6 +45,7 @@ export function OtherSections({ profile }: { profile: Profile | undefined }) {
     <>
       <OwnInvitations />
       <Appearance />
+      <NotificationsSection />
       {profile && <DataSection profile={profile} />}
     </>
   )

@@ -1,8 +1,8 @@
 import { useEffect, useEffectEvent, useMemo } from 'react'
-import { toUrl } from '../../api/client.ts'
-import type { ResponseBody, PathTo, UrlInput } from '../../operations.ts'
+import { toUrl } from './client.ts'
+import type { ResponseBody, PathTo, UrlInput } from '../operations.ts'
 
-const initialDelay = 1_000
+const initialDelay = 3_000
 const maxDelay = 15_000
 
 /** An operation that lists items as JSON, or streams new ones as events. */
@@ -21,11 +21,11 @@ interface EventStream<Path extends StreamPath> {
   onItem: (item: ItemOf<Path>) => void
   /** Called after each connect and reconnect. */
   onOpen?: () => void
-  /** Called when the connection is lost; it reconnects automatically. */
-  onLost?: () => void
+  /** Called when the connection is lost or refused, with how often in a row; it reconnects automatically. */
+  onLost?: (times: number) => void
 }
 
-/** Follows server-sent events while mounted and visible; reconnects after a non-stream, unlike browsers. */
+/** Follows server-sent events while mounted and visible; reconnects with a growing delay, unlike browsers. */
 export function useEventStream<const Path extends StreamPath>(
   path: Path,
   { input, event, enabled, sources, ...handlers }: EventStream<Path>,
@@ -34,12 +34,12 @@ export function useEventStream<const Path extends StreamPath>(
   const stream = useMemo(() => ({ url, sources }), [url, sources])
   const onItem = useEffectEvent((item: ItemOf<Path>) => handlers.onItem(item))
   const onOpen = useEffectEvent(() => handlers.onOpen?.())
-  const onLost = useEffectEvent(() => handlers.onLost?.())
+  const onLost = useEffectEvent((times: number) => handlers.onLost?.(times))
   useEffect(() => {
     if (!enabled) return
     let source: EventSource | undefined
     let timer: ReturnType<typeof setTimeout> | undefined
-    let delay = initialDelay
+    let losses = 0
     const disconnect = () => {
       clearTimeout(timer)
       source?.close()
@@ -50,17 +50,18 @@ export function useEventStream<const Path extends StreamPath>(
       const opened = new EventSource(stream.url)
       source = opened
       opened.addEventListener('open', () => {
-        delay = initialDelay
+        losses = 0
         onOpen()
       })
       opened.addEventListener(event, ({ data }: MessageEvent<string>) =>
         onItem(JSON.parse(data) as ItemOf<Path>),
       )
       opened.addEventListener('error', () => {
-        onLost()
-        if (opened.readyState !== EventSource.CLOSED || source !== opened) return
-        timer = setTimeout(connect, delay)
-        delay = Math.min(delay * 2, maxDelay)
+        if (source !== opened) return
+        opened.close()
+        losses += 1
+        onLost(losses)
+        timer = setTimeout(connect, Math.min(initialDelay * 2 ** (losses - 1), maxDelay))
       })
     }
     // Browsers limit connections per host, so background tabs disconnect.
