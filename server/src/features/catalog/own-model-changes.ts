@@ -59,7 +59,7 @@ export async function findOwnModel(db: Database, organizationId: number, id: str
   throw new ApplicationError('catalog_model', 'Only the operator can change the models of the catalog file.')
 }
 
-/** Changes a model of the organization; resolves to it, with the values before. Throws like `findOwnModel`. */
+/** Changes a model of the organization; resolves to it and the values before. Throws like `findOwnModel`. */
 export async function changeOwnModel(
   transaction: DatabaseTransaction,
   organizationId: number,
