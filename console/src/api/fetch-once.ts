@@ -9,8 +9,10 @@ export async function fetchOnce(url: string, init: RequestInit): Promise<Respons
   const intent = `${url} ${init.body as string}`
   const key = unanswered.get(intent) ?? createKey()
   unanswered.set(intent, key)
+  const headers = new Headers(init.headers)
+  headers.set('idempotency-key', key)
   for (;;) {
-    const response = await fetch(url, { ...init, headers: { ...init.headers, 'idempotency-key': key } })
+    const response = await fetch(url, { ...init, headers })
     const seconds = Number(response.headers.get('retry-after'))
     if (response.status !== 409 || seconds === 0) {
       // A proxy may have lost the answer of the server.

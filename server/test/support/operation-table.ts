@@ -588,7 +588,7 @@ const requests: Record<string, MakeRequest> = {
   'GET /api/v1/model-deployments/{deployment_id}/statistics': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/requests': deployment,
   'POST /api/v1/model-deployments/{deployment_id}/benchmarks': (caller) => ({
-    ...deployment(caller),
+    parameters: { deployment_id: findDeployment(caller) },
     body: { prompt_tokens: 1, output_tokens: 1, concurrency: [1], seconds: 1 },
   }),
   'GET /api/v1/model-deployments/{deployment_id}/benchmarks': deployment,
