@@ -63,10 +63,8 @@ export default defineConfig({
             },
             { name: 'names', test: /console.src.domain.deployments.names/ },
             { name: 'playground', test: /console.src.features.playground.playground-page/ },
-            {
-              name: 'news',
-              test: /console.src.(shell.news.(news|use-news)\.|api.use-event-stream|domain.notifications)/,
-            },
+            { name: 'event-stream', test: /console.src.api.use-event-stream/ },
+            { name: 'news', test: /console.src.(shell.news.(news|use-news)\.|domain.notifications)/ },
             { name: 'sign-in', test: /console.src.features.auth.sign-in-page/ },
             {
               name: 'overlays',
