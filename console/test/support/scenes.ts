@@ -126,6 +126,19 @@ const showAnomaly = showWith(() => ({
   anomalies: [{ kind: 'missing_span', organization_id: 1, opened_at: '2026-11-01T01:02:03.000Z' }],
 }))
 
+const showCachedWeights = showWith(() => ({
+  items: [
+    {
+      name: 'huggingface/Qwen/Qwen3-8B-GGUF/7c41481f/Qwen3-8B-Q4_K_M.gguf',
+      bytes: 5_027_783_488,
+      last_used_at: '2026-11-01T01:02:03.000Z',
+      in_use: true,
+    },
+  ],
+  bytes: 5_027_783_488,
+  limit_bytes: 50_000_000_000,
+}))
+
 const dialog = (page: Page) => page.getByRole('dialog')
 
 async function openAddModel(page: Page): Promise<void> {
@@ -789,6 +802,7 @@ export const scenes: readonly Scene[] = [
       await see(page.getByText('All GPUs are in use.'))
     },
     'server-weights': async (page) => {
+      await page.route('**/v1/installation/weights', showCachedWeights)
       await page.goto('/server/weights')
       await see(page.getByRole('region', { name: 'Weights' }))
     },
