@@ -257,8 +257,9 @@ describe('methods', () => {
     }
   })
 
-  test.each(['OPTIONS', 'TRACE', 'PUT', 'PROPFIND', 'LOCK'])('%s is a 405 everywhere', async (method) => {
-    for (const operation of operations) {
+  test.each(['OPTIONS', 'TRACE', 'PUT', 'PROPFIND', 'LOCK'])('%s is a 405 where no operation has it', async (method) => {
+    const taken = new Set(operations.filter((each) => each.method === method).map(({ path }) => path))
+    for (const operation of operations.filter(({ path }) => !taken.has(path))) {
       // The tus protocol asks for OPTIONS.
       if (method === 'OPTIONS' && operation.path === '/api/v1/model-uploads') continue
       const answer = await send({ ...operation, method }, {})
