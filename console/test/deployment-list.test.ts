@@ -141,7 +141,9 @@ test('the owner filter searches the people, stands in the address, and names the
 })
 
 test('the strip tells what the organization runs and pays, and speaks of no money where nobody pays', async () => {
-  const { page } = await site.visit()
+  const { page, allowPageErrors } = await site.visit()
+  // The page asks while the server starts with other settings.
+  allowPageErrors(/net::ERR_/)
   await registerByApi(page, createPerson())
   const id = await deployByApi(page)
   const path = `/api/v1/model-deployments/${id}`
