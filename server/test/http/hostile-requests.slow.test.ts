@@ -257,15 +257,18 @@ describe('methods', () => {
     }
   })
 
-  test.each(['OPTIONS', 'TRACE', 'PUT', 'PROPFIND', 'LOCK'])('%s is a 405 where no operation has it', async (method) => {
-    const taken = new Set(operations.filter((each) => each.method === method).map(({ path }) => path))
-    for (const operation of operations.filter(({ path }) => !taken.has(path))) {
-      // The tus protocol asks for OPTIONS.
-      if (method === 'OPTIONS' && operation.path === '/api/v1/model-uploads') continue
-      const answer = await send({ ...operation, method }, {})
-      expect(answer.status, operation.path).toBe(405)
-    }
-  })
+  test.each(['OPTIONS', 'TRACE', 'PUT', 'PROPFIND', 'LOCK'])(
+    '%s is a 405 where no operation has it',
+    async (method) => {
+      const taken = new Set(operations.filter((each) => each.method === method).map(({ path }) => path))
+      for (const operation of operations.filter(({ path }) => !taken.has(path))) {
+        // The tus protocol asks for OPTIONS.
+        if (method === 'OPTIONS' && operation.path === '/api/v1/model-uploads') continue
+        const answer = await send({ ...operation, method }, {})
+        expect(answer.status, operation.path).toBe(405)
+      }
+    },
+  )
 })
 
 test('1,000 cookies: no server error', async () => {

@@ -247,6 +247,8 @@ const exceptions: Record<string, string> = {
   'POST /v1/invitations/register': 'nobody is signed in',
   'POST /v1/billing/portal/session': 'a link to a page, which a second one does not disturb',
   'POST /v1/billing/checkout/setup-session': 'a link to a page, which a second one does not disturb',
+  'POST /api/v1/model-deployments/{deployment_id}/benchmarks':
+    'one runs at a time, so a second one is refused',
   'POST /v1/user/second-factors/totp': 'a later start replaces it',
   'POST /v1/user/second-factors/passkeys/start': 'a later start replaces it',
   'POST /v1/invitations/sso/{sso_provider}/start': 'a later start replaces it',
