@@ -251,6 +251,11 @@ export function composeProblem({ status, code, detail, errors, facts }: PublicEr
 
 /** Sends an error with the shape of RFC 9457. Logs internal errors, which callers don't see. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return reply.serializer(JSON.stringify).send(toProblem(error, request, reply))
+}
+
+/** Sets the status and headers of an error, and returns its body. For hooks that may not throw. */
+export function toProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): object {
   const isTooLong = (error as Partial<FastifyError> | null)?.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
   const publicError = toPublicError(isTooLong ? bodyTooLarge(request.routeOptions.bodyLimit) : error)
   logServerError(publicError, error, request.server.storage, request.log)
@@ -258,12 +263,11 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
     // The route's own is more exact.
     if (!reply.hasHeader(name)) reply.header(name, value)
   }
-  const problem = composeProblem(publicError, request.id)
   // Set here too: the router rejects a malformed URL before any hook runs.
   reply.header('x-request-id', request.id)
   const namesProblems = request.headers.accept?.includes(problemType) === true
-  const type = namesProblems ? problemType : 'application/json; charset=utf-8'
-  return reply.code(publicError.status).type(type).serializer(JSON.stringify).send(problem)
+  reply.code(publicError.status).type(namesProblems ? problemType : 'application/json; charset=utf-8')
+  return composeProblem(publicError, request.id)
 }
 
 /** Logs an error whose cause callers don't see. */

@@ -3,6 +3,7 @@ import { ApplicationError } from '../../base/errors.ts'
 import { OuterTransaction } from '../../database/outer-transaction.ts'
 import type { App } from '../../http/app.ts'
 import type { Creation } from '../../http/creation.ts'
+import { toProblem } from '../../http/errors.ts'
 import type { Services } from '../../services.ts'
 import { claimKey, forgetAttempt, keepResponse, renewAttempt, renewalMilliseconds } from './keys.ts'
 import type { Attempt } from './keys.ts'
@@ -52,10 +53,15 @@ function repeatCreation(route: RouteOptions, deps: Deps, creates: Creation): voi
     async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
       const { attempt } = request
       if (attempt === null) return payload
-      // The error of a failed commit passes here again.
       request.attempt = null
-      await end(deps, attempt, request.transaction, reply, payload)
-      return payload
+      try {
+        await end(deps, attempt, request.transaction, reply, payload)
+        return payload
+      } catch (error) {
+        for (const name of keptHeaders) reply.removeHeader(name)
+        // Fastify would not give an error that follows a refusal to our handler.
+        return JSON.stringify(toProblem(error, request, reply))
+      }
     },
   ]
 }
@@ -126,7 +132,6 @@ async function end(
     await transaction?.rollback().catch(() => undefined)
     // The caller has the first error already.
     if (status >= 500) return deps.log.warn({ err: error }, 'the attempt of an idempotency key was not ended')
-    for (const name of keptHeaders) reply.removeHeader(name)
     throw error
   } finally {
     stopRenewal()
