@@ -88,8 +88,8 @@ test('the page preloads the code of the first view, for visitors and for users',
     [...html.matchAll(/rel="modulepreload"[^>]* href="([^"]+)"/g)].map(([, href]) => href)
   const [visitor, member] = [read(await browseWith('')), read(await browseWith(`${name}=any`))]
   const nameOf = (href = '') => href.replace(/^\/assets\/(.+)-[\w-]{8}\.js$/, '$1')
-  expect(visitor.map(nameOf).toSorted()).toEqual(['form', 'sign-in'])
-  expect(member.map(nameOf)).toEqual(['list'])
+  expect(visitor.map(nameOf).toSorted()).toEqual(['form', 'password', 'sign-in'])
+  expect(member.map(nameOf)).toEqual(['shell'])
   for (const href of [...visitor, ...member]) expect((await browse(href ?? '')).status).toBe(200)
 })
 
@@ -100,12 +100,12 @@ test('a page of a member with a heading of its own preloads its own code', async
     return response.text()
   }
   const views = {
-    '/': ['Deployments', 'list'],
-    '/deployments?show=all': ['Deployments', 'list'],
+    '/': ['Deployments', 'deployments-page'],
+    '/deployments?show=all': ['Deployments', 'deployments-page'],
     '/catalog/': ['Catalog', 'catalog-page'],
     '/usage': ['Usage', 'usage-page'],
     '/catalog/qwen3': [null, 'model-page'],
-    '/playground?deployment=x': [null, 'playground-page'],
+    '/playground?deployment=x': [null, 'playground'],
   } as const
   for (const [path, [title, chunk]] of Object.entries(views)) {
     const html = await load(path)

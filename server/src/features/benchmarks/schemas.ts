@@ -8,32 +8,39 @@ export const benchmarkParams = deploymentParams.extend({
   number: z.coerce.number().int().min(1).max(2_147_483_647).describe('Number of a benchmark'),
 })
 
-export const benchmarkInput = z.object({
-  prompt_tokens: z
-    .int()
-    .min(1)
-    .max(131_072)
-    .default(256)
-    .describe('The length of each prompt; the rows have what was counted'),
-  output_tokens: z.int().min(1).max(8_192).default(128).describe('The length of each response'),
-  concurrency: z
-    .array(z.int().min(1).max(256))
-    .min(1)
-    .max(8)
-    .default([1, 4, 16, 64])
-    .describe('How many requests run at the same time, step by step'),
-  seconds: z.int().min(1).max(120).default(20).describe('For how long each step starts requests'),
-})
+const promptTokens = z
+  .int()
+  .min(1)
+  .max(131_072)
+  .describe('The length of each prompt; the rows have what was counted')
+const outputTokens = z.int().min(1).max(8_192).describe('The length of each response')
+const concurrency = z
+  .array(z.int().min(1).max(256))
+  .min(1)
+  .max(8)
+  .describe('How many requests run at the same time, step by step')
+const seconds = z.int().min(1).max(120).describe('For how long each step starts requests')
 
-const quantiles = z.object({ p50: z.number(), p95: z.number() }).nullable()
+export const benchmarkInput = z
+  .object({
+    prompt_tokens: promptTokens.default(256),
+    output_tokens: outputTokens.default(128),
+    concurrency: concurrency.default([1, 4, 16, 64]),
+    seconds: seconds.default(20),
+  })
+  .meta({ id: 'BenchmarkRequest', examples: [{ concurrency: [1, 4], seconds: 10 }] })
+
+const quantiles = z
+  .object({ p50: z.number().describe('The median'), p95: z.number().describe('The 95th percentile') })
+  .nullable()
 
 const row = z.object({
   concurrency: count.describe('Requests at the same time'),
   seconds: z.number().describe('From the first request to the last response'),
   requests: count.describe('The answered ones'),
-  requests_per_second: z.number(),
-  input_tokens: count,
-  output_tokens: count,
+  requests_per_second: z.number().describe('Of the answered ones'),
+  input_tokens: count.describe('Of all prompts, as the engine counted them'),
+  output_tokens: count.describe('Of all responses, as the engine counted them'),
   output_tokens_per_second: z.number().describe('Of all requests together'),
   time_to_first_token_ms: quantiles.describe('null without an answered request'),
   time_per_token_ms: quantiles.describe('Between two tokens of a response; null if none had two'),
@@ -52,18 +59,18 @@ export const benchmarkBody = z
     status: z
       .enum(benchmarkStatuses)
       .describe('`interrupted`: its server process ended. `failed`: a step got no answer; `error` says why'),
-    prompt_tokens: count,
-    output_tokens: count,
-    concurrency: z.array(count),
-    seconds: count,
+    prompt_tokens: promptTokens,
+    output_tokens: outputTokens,
+    concurrency,
+    seconds,
     rows: z.array(row).describe('One for each step that is over'),
     other_requests: count
       .nullable()
       .describe('Requests of other callers in the same minutes; null until some seconds after the end'),
     error: z.string().nullable().describe('The first error of the step that got no answer'),
     started_by: entityId.describe('Id of the user'),
-    started_at: timestamp,
-    ended_at: timestamp.nullable(),
+    started_at: timestamp.describe('When the first step began'),
+    ended_at: timestamp.nullable().describe('null while it runs'),
   })
   .meta({ id: 'Benchmark', description: 'What a running deployment was measured to do' })
 

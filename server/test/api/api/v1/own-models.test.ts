@@ -316,7 +316,7 @@ describe('an own model', () => {
     expect(details).toMatchObject({
       enabled: false,
       sortOrder: 7,
-      before: { displayName: 'Small', enabled: true, sortOrder: expect.any(Number) },
+      before: { displayName: 'Small-GGUF', enabled: true, sortOrder: expect.any(Number) },
     })
     expect((await member.get(`${path}/${id}`)).status).toBe(404)
     const refused = await member.post('/api/v1/model-deployments', { model_name: 'changing' })
