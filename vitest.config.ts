@@ -117,7 +117,7 @@ export default defineConfig({
             'server/test/jobs/idempotency-histories.test.ts',
             'server/test/metering/ledger-property.test.ts',
           ],
-          env: { IDEMPOTENCY_HISTORIES: '1000', LEDGER_RUNS: '10000' },
+          env: { IDEMPOTENCY_HISTORIES: '100', LEDGER_RUNS: '10000' },
           globalSetup: withCommandLine,
           expect: { poll: { timeout: 60_000 } },
           testTimeout: 300_000,

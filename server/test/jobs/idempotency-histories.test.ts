@@ -11,7 +11,7 @@ import type { DatabaseGate } from '../support/database-gate.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
-/** `npm run test:slow` plays 1,000 histories. */
+/** `npm run test:slow` plays 100 histories, `npm run test:idempotency` 1,000. */
 const histories = Number(process.env['IDEMPOTENCY_HISTORIES'] ?? 10)
 const firstSeed = Number(process.env['IDEMPOTENCY_SEED'] ?? randomInt(2 ** 31))
 /** So many people play at the same time. */
