@@ -42,12 +42,9 @@ export function toLine(
   { outsideName, processingMilliseconds }: Pick<TokenEntry, 'outsideName' | 'processingMilliseconds'>,
   row: string | null,
 ): string {
-  const end = outsideName == null ? listOf(row) : `,${row},${JSON.stringify(outsideName)}`
+  const name = outsideName == null ? '' : `,${JSON.stringify(outsideName)}`
+  const end = row === null && name === '' ? '' : `,${row}${name}`
   return `${head}${inputTokens},${outputTokens},${cachedTokens},${processingMilliseconds}${end}]\n`
-}
-
-function listOf(row: string | null): string {
-  return row === null ? '' : `,${row}`
 }
 
 /** The line of a request that has no tokens. */
