@@ -4,10 +4,10 @@ import { ApiError, callApi } from '../../api/client.ts'
 import { useSession } from '../../api/session.ts'
 import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
+import { SecretDialog } from '../../components/secret-dialog.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'
 import type { ScriptSession } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
-import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -23,7 +23,17 @@ const words = text.scriptSessions
 /** Creates a session for scripts, and shows its cookie once. */
 export function ScriptSessionDialog({ onClose }: { onClose: () => void }) {
   const [session, setSession] = useState<ScriptSession | null>(null)
-  if (session !== null) return <CookieDialog session={session} onDone={onClose} />
+  if (session !== null) {
+    return (
+      <SecretDialog
+        words={words}
+        description={words.copyDescription(formatRelative(session.expires_at))}
+        secret={`export BERTH_COOKIE='${session.cookie}'`}
+        label={words.command}
+        onDone={onClose}
+      />
+    )
+  }
   return (
     <Dialog onClose={onClose} title={words.create} description={words.description}>
       <ScriptSessionForm onCreated={setSession} />
@@ -92,26 +102,5 @@ function SignInAgain() {
         )}
       </div>
     </Notice>
-  )
-}
-
-/** The cookie of a new session, shown only once, so only the confirmation closes the dialog. */
-function CookieDialog({ session, onDone }: { session: ScriptSession; onDone: () => void }) {
-  return (
-    <Dialog
-      locked
-      onClose={onDone}
-      title={words.copyTitle}
-      actions={
-        <Button variant="primary" onClick={onDone}>
-          {words.done}
-        </Button>
-      }
-    >
-      <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4">
-        <p className="text-muted">{words.copyDescription(formatRelative(session.expires_at))}</p>
-        <CodeBlock code={`export BERTH_COOKIE='${session.cookie}'`} label={words.command} />
-      </div>
-    </Dialog>
   )
 }

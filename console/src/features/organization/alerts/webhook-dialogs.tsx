@@ -1,9 +1,8 @@
 import type { WebhookWithSecret } from '../../../contract.ts'
-import { Button } from '../../../components/button.tsx'
-import { CodeBlock } from '../../../components/code-block.tsx'
 import { ConfirmDialog, Dialog } from '../../../components/dialog.tsx'
 import { TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form } from '../../../components/form.tsx'
+import { SecretDialog } from '../../../components/secret-dialog.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
 import { useDeleteWebhook, useReplaceSecret, useUpdateWebhook } from './queries.ts'
@@ -29,7 +28,15 @@ export function WebhookDialogs({ open, url, onChange }: WebhookDialogsProps) {
   if (open === 'url') return <UrlDialog url={url} onClose={close} onNewSecret={show} />
   if (open === 'replace') return <ReplaceDialog onClose={close} onNewSecret={show} />
   if (open === 'remove') return <RemoveDialog onClose={close} />
-  return <SecretDialog secret={open.secret} onDone={close} />
+  return (
+    <SecretDialog
+      words={words}
+      description={words.copyDescription}
+      secret={open.secret}
+      label={words.secret}
+      onDone={close}
+    />
+  )
 }
 
 /** What a receiver gets, how it verifies that, and how it responds. */
@@ -101,27 +108,6 @@ function UrlDialog({ url, onClose, onNewSecret }: ChangeProps & { url: string | 
           error={fieldErrors(change.error).url}
         />
       </Form>
-    </Dialog>
-  )
-}
-
-/** A signing secret, in a dialog that only the confirmation closes: the secret is not shown again. */
-function SecretDialog({ secret, onDone }: { secret: string; onDone: () => void }) {
-  return (
-    <Dialog
-      locked
-      onClose={onDone}
-      title={words.copyTitle}
-      actions={
-        <Button variant="primary" onClick={onDone}>
-          {words.done}
-        </Button>
-      }
-    >
-      <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4">
-        <p className="text-muted">{words.copyDescription}</p>
-        <CodeBlock code={secret} label={words.secret} wrap />
-      </div>
     </Dialog>
   )
 }

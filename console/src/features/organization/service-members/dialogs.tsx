@@ -1,10 +1,9 @@
 import { useState } from 'react'
 import type { IssuedServiceMember, NewServiceMemberInput, ServiceMember } from '../../../contract.ts'
-import { Button } from '../../../components/button.tsx'
-import { CodeBlock } from '../../../components/code-block.tsx'
 import { ConfirmDialog, Dialog } from '../../../components/dialog.tsx'
 import { TextArea, TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form, listError } from '../../../components/form.tsx'
+import { SecretDialog } from '../../../components/secret-dialog.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
 import { RemoveMemberDialog } from '../remove-member-dialog.tsx'
@@ -164,7 +163,7 @@ function RotateDialog({ member, onClose, onIssued }: IssueProps & { member: Serv
   )
 }
 
-/** Email and new password, shown only once, so only the confirmation closes the dialog. */
+/** Email and new password. */
 function CredentialsDialog({ issued, onDone }: { issued: IssuedServiceMember; onDone: () => void }) {
   const variables = [
     `BERTH_URL=${window.location.origin}`,
@@ -172,21 +171,14 @@ function CredentialsDialog({ issued, onDone }: { issued: IssuedServiceMember; on
     `BERTH_PASSWORD=${issued.password}`,
   ]
   return (
-    <Dialog
-      locked
-      onClose={onDone}
-      title={words.copyTitle}
-      actions={
-        <Button variant="primary" onClick={onDone}>
-          {words.done}
-        </Button>
-      }
+    <SecretDialog
+      words={words}
+      description={words.copyDescription}
+      secret={variables.join('\n')}
+      label={words.credentials}
+      onDone={onDone}
     >
-      <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4">
-        <p className="text-muted">{words.copyDescription}</p>
-        <CodeBlock code={variables.join('\n')} label={words.credentials} wrap />
-        <p className="text-[0.8125rem] text-muted">{words.run}</p>
-      </div>
-    </Dialog>
+      <p className="text-[0.8125rem] text-muted">{words.run}</p>
+    </SecretDialog>
   )
 }
