@@ -48,7 +48,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          // Unit tests keep no state between files; loading every module anew would take longer than the
+          // Unit tests keep no state between files; loading every module again would take longer than the
           // tests.
           isolate: false,
           // Generous, for properties on a busy machine

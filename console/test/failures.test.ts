@@ -163,7 +163,7 @@ test('a card added before the list of cards has loaded is not confused with exis
 
 test('the offline notice appears and disappears', async () => {
   const { page, context, allowPageErrors } = await site.visit()
-  // Chromium before 154 remembers the failed import, so the router loads the page anew.
+  // Chromium before 154 remembers the failed import, so the router loads the page again.
   allowPageErrors(/ERR_INTERNET_DISCONNECTED|dynamically imported module/)
   await registerByApi(page, createPerson())
   await page.goto('/catalog')

@@ -23,7 +23,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 type Language = 'curl' | 'Python' | 'JavaScript'
 
-/** Runs a sample as a reader would, in a folder of its own, and resolves to what it prints. */
+/** Runs a sample as a reader would, in its own folder, and resolves to what it prints. */
 async function runSample(language: Language, code: string, cookie: string, python = ''): Promise<string> {
   const name = { curl: 'sample.sh', Python: 'sample.py', JavaScript: /\w+\.mjs/.exec(code)?.[0] ?? '' }[
     language

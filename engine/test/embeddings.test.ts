@@ -100,7 +100,7 @@ describe.each([
     expect(usage.prompt_tokens).toBeGreaterThan(limit)
   })
 
-  test('a text is cut at a number of tokens, and a shorter one stays as it is', async () => {
+  test('a text is cut at a number of tokens, and a shorter one stays unchanged', async () => {
     const cut = await readVector('a ship in a harbor', { truncate_prompt_tokens: 4 })
     expect(cut).toMatchObject({ status: 200, usage: { prompt_tokens: 4 } })
     const whole = await readVector('a ship', {})

@@ -29,7 +29,7 @@ interface Machine {
 
 /**
  * Returns the threads for a batch. llama.cpp's threads spin while they wait for each other, so a thread
- * without a core of its own slows all down. Busy engines share the cores. Alone, an engine takes those that
+ * without its own core slows all down. Busy engines share the cores. Alone, an engine takes those that
  * are idle. For one token it leaves a core to the gateway and the caller.
  */
 export function chooseThreads(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { freeBuffer } from './free-buffer.ts'
 
-test('a buffer with memory of its own is freed', () => {
+test('a buffer with its own memory is freed', () => {
   const bytes = Buffer.allocUnsafeSlow(1024)
   freeBuffer(bytes)
   expect([bytes.length, bytes.buffer.byteLength]).toEqual([0, 0])

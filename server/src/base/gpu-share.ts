@@ -1,7 +1,7 @@
 /** The most shares that a GPU is offered in */
 export const maxShares = 16
 
-/** A share of a GPU is an instance type of its own: `l4-x1/4` has a quarter of the memory of `l4-x1`. */
+/** A share of a GPU has its own instance type: `l4-x1/4` has a quarter of the memory of `l4-x1`. */
 export interface GpuShare {
   /** The instance type with the whole GPU */
   whole: string

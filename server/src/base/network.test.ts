@@ -54,7 +54,7 @@ test('a network is written with its first address, and an address alone is one',
     expect([text, normalizeNetwork(text)]).toEqual([text, network])
 })
 
-test('an address is in a network of its own family, also as an IPv4-mapped one', () => {
+test('an address is in a network of the same family, also as an IPv4-mapped one', () => {
   const networks = parseNetworks(['10.0.0.0/8', '192.0.2.7/32', '2001:db8::/32'])
   const inside = ['10.255.0.1', '::ffff:10.0.0.1', '192.0.2.7', '2001:db8:ffff::1', '10.0.0.1:443']
   const outside = ['11.0.0.1', '192.0.2.8', '2001:db9::1', 'unknown', '', null]

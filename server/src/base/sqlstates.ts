@@ -3,7 +3,7 @@ const conflicts = /^(40001|40P01|55P03|57014)$/
 
 /**
  * True for SQLSTATEs of a database that can't work now: connections, read-only transactions, ended sessions,
- * missing resources, shutdowns and failed disks. A full disk (53100) has an error of its own.
+ * missing resources, shutdowns and failed disks. A full disk (53100) has its own error.
  */
 export function isUnavailableState(code: string | undefined): boolean {
   return code !== undefined && unavailable.test(code)

@@ -8,7 +8,7 @@ export type RegistrationPolicy =
   | { mode: 'open' | 'invited'; domains: [] }
   | { mode: 'domains'; domains: string[] }
 
-/** People with a proven address of the domain join the organization in place of one of their own. */
+/** People with a proven address of the domain join the organization instead of creating one. */
 export interface OrganizationDomain {
   /** Lowercase */
   domain: string

@@ -250,7 +250,7 @@ export interface ModelRuntime {
   readAvailability?(): Promise<ModelAvailability>
   /**
    * Renders a model's chat templates once, within limits. Resolves to what they exceed, as a clause; null if
-   * nothing. Absent where engines have containers of their own.
+   * nothing. Absent where engines have their own containers.
    */
   checkChatTemplate?(templates: ChatTemplates): Promise<string | null>
   /**

@@ -29,7 +29,7 @@ export async function makeFolder(): Promise<string> {
   return folder
 }
 
-/** The folder of code that engines compile: if the tests run as root, engines have one of their own. */
+/** The folder of code that engines compile: if the tests run as root, engines have another one. */
 export function locateCache(folder: string): string {
   return join(folder, runningAsRoot() ? 'engine-cache' : 'compile-cache')
 }

@@ -17,7 +17,7 @@ export interface Member {
 
 const startTimeoutMs = 60_000
 
-/** Runs a program with an empty embedded database of its own, which it removes at the end. */
+/** Runs a program with its own empty embedded database, which it removes at the end. */
 export async function runOnEmptyDatabase(run: (databaseUrl: string) => Promise<void>): Promise<void> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-fleet-'))
   await chmod(dataDirectory, 0o755)

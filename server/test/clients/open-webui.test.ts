@@ -15,7 +15,7 @@ let folder: string
 let launched: Running
 let url: string
 
-/** Starts Open WebUI by `berth launch`, without accounts of its own and without downloads. */
+/** Starts Open WebUI by `berth launch`, without its own accounts and without downloads. */
 beforeAll(async () => {
   started = await signIn()
   folder = await mkdtemp(join(tmpdir(), 'berth-open-webui-'))

@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => started.close())
 
-/** Runs a script while a deployment of its own still starts, and returns the results of its checks. */
+/** Runs a script while its own deployment still starts, and returns the results of its checks. */
 async function runScript(environment: string, script: string): Promise<Record<string, unknown>> {
   const { client, shell, server } = started
   const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })

@@ -173,7 +173,7 @@ test('a request that ends engines on open connections ends two, and never the de
   deploymentId = id
   await client.patch(path, { min_instances: 3, max_instances: 3 })
   await vi.waitFor(async () => {
-    // Each instance has conversations of its own.
+    // Each instance has its own conversations.
     const asked = Array.from({ length: 12 }, () => chat(id, randomUUID()))
     for (const { status } of await Promise.all(asked)) expect(status).toBe(200)
     expect(engines.slice(3).filter(({ requests }) => requests.length > 0)).toHaveLength(3)

@@ -17,7 +17,7 @@ beforeEach(async () => {
   directory = await createDataDirectory()
 })
 
-/** Starts the server as the README does. npm, its shell and the server are a process group of their own. */
+/** Starts the server as the README does. npm, its shell and the server have their own process group. */
 async function start() {
   const child = spawn('npm', ['start'], {
     cwd: root,

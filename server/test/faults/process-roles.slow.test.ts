@@ -190,7 +190,7 @@ test('on a terminal, the log has lines for people; pipes get JSON', async () => 
   expect(piped.output()).toMatch(/^\{.*"ready":\{"address".*"msg":"listening on http/m)
 })
 
-/** Starts a server in a terminal of its own. Once it listens, `listening` resolves to the output so far. */
+/** Starts a server in its own terminal. Once it listens, `listening` resolves to the output so far. */
 function spawnOnTerminal(settings: Record<string, string>) {
   const command = [process.execPath, ...startFlags, resolve(root, 'server/bin/berth.mjs')].join(' ')
   const child = spawn('script', ['--quiet', '--flush', '--command', command, '/dev/null'], {

@@ -93,7 +93,7 @@ test('the page preloads the code of the first view, for visitors and for users',
   for (const href of [...visitor, ...member]) expect((await browse(href ?? '')).status).toBe(200)
 })
 
-test('a page of a member with a heading of its own preloads its own code', async () => {
+test('a page of a member with its own heading preloads its own code', async () => {
   const { name } = server.application.config.sessionCookie
   const load = async (path: string) => {
     const response = await browse(path, { headers: { accept: 'text/html', cookie: `${name}=any` } })

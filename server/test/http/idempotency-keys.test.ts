@@ -230,7 +230,7 @@ test('a key is free again after 24 hours, and its row is deleted', async () => {
   expect((await count()).map((row) => row.key)).toEqual([key])
 })
 
-test('the keys of a deleted account are forgotten', async () => {
+test('the keys of a deleted account are deleted too', async () => {
   const person = await registerClient(server.url)
   const key = randomUUID()
   await send(key, deployments, tiny, person)

@@ -46,7 +46,7 @@ async function run(code: string, token?: string): Promise<unknown> {
       HOME: folder,
       HF_HOME: folder,
       HF_ENDPOINT: hub.origin,
-      // Xet has a protocol of its own; clients without it follow the redirect.
+      // Xet has its own protocol; clients without it follow the redirect.
       HF_HUB_DISABLE_XET: '1',
       HF_HUB_DISABLE_TELEMETRY: '1',
       ...(token === undefined ? {} : { HF_TOKEN: token }),

@@ -38,7 +38,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** Runs a step in a server process of its own, killed before a query. Without a kill it runs to its end. */
+/** Runs a step in its own server process, killed before a query. Without a kill it runs to its end. */
 function runAndKill({ organization }: History, step: keyof typeof steps, random: () => number) {
   const { config } = server.application
   const settings = {

@@ -53,14 +53,14 @@ test('a person signs in through Keycloak, with the address and the name that it 
   expect(identity).toMatchObject({ provider: 'oidc', issuer: realm.issuer })
 })
 
-test('an address that Keycloak has not verified makes an account of its own', async () => {
+test('an address that Keycloak has not verified makes a separate account', async () => {
   const email = newEmail()
   const id = await realm.addUser(email)
   await realm.changeUser(id, { email, emailVerified: false })
   expect((await signIn(email)).location).toBe('/')
 })
 
-test('a person with a recycled address is refused, and has an account of their own once the address is free', async () => {
+test('a person with a recycled address is refused, and has their own account once the address is free', async () => {
   const email = newEmail()
   const alice = await realm.addUser(email)
   const first = await signIn(email)

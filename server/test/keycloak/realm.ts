@@ -3,7 +3,7 @@ import type { Browser } from '../support/browser.ts'
 
 const password = 'a password at Keycloak'
 
-/** A realm of its own in the Keycloak that `npm run test:keycloak` started. */
+/** A new realm in the Keycloak that `npm run test:keycloak` started. */
 export interface Realm {
   issuer: string
   client: { id: string; secret: string }

@@ -79,7 +79,7 @@ describe('manifests', () => {
   })
 
   test.each(deployments)(
-    '$metadata.name: unprivileged, with a service account of its own and valid settings',
+    '$metadata.name: unprivileged, with its own service account and valid settings',
     (object) => {
       const { spec, metadata } = object.spec.template
       expect(metadata.labels).toMatchObject(object.spec.selector.matchLabels)

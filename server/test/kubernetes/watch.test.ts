@@ -53,7 +53,7 @@ test('the watches start with the first observation, so that a process that obser
   expect(api.requests.filter((request) => request.startsWith('WATCH'))).toEqual([])
 })
 
-test('a lost pod is told by the watch, and the next observation asks the cluster', async () => {
+test('a lost pod is reported by the watch, and the next observation asks the cluster', async () => {
   await waitForWatches()
   expect(lost).toEqual([])
   api.setPods({ phase: 'Running', conditions: [scheduled, { type: 'Ready', status: 'False' }] })

@@ -41,7 +41,7 @@ export function openSteppingHost(): (seed: number) => Promise<void> {
   let server: TestServer
   let client: Client
   beforeAll(async () => {
-    // The provider of the hardware has a clock of its own, which is right.
+    // The provider of the hardware has its own clock, which is right.
     const runtime = createScriptedRuntime(undefined, () => server.application.clock())
     server = await startTestServer({ runtime })
     client = await registerClient(server.url)

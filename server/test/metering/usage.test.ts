@@ -165,7 +165,7 @@ test('an engine that is found lost after an outage: billed until the start of th
   await checkEngine(id)
   await vi.waitFor(async () => expect((await read()).status_message).toBeNull(), 20_000)
   pass({ minutes: 3 })
-  // The next outage begins anew: an engine that answers again was never lost.
+  // The next outage is another one: an engine that answers again was never lost.
   runtime.answer({ observeEngine: () => ({ phase: 'unreachable', message: 'No answer.' }) })
   await checkEngine(id)
   await vi.waitFor(async () => expect((await read()).status_message).toBe('No answer.'), 20_000)
@@ -433,7 +433,7 @@ test('tokens are counted by model, free, and not reported to the processor', asy
   )
 })
 
-test('a share of a GPU is a line of its own on the bill, in the table and in a proof that verifies', async () => {
+test('a share of a GPU is its own line on the bill, in the table and in a proof that verifies', async () => {
   runtime.answer({ listOffers: () => [makeOffer('l4-x1'), makeOffer('l4-x1/3', { shares: 3 })] })
   for (const instance_type of ['l4-x1', 'l4-x1/3']) {
     const { body } = await client.post(path, { model_name: 'berth-tiny', instance_type })

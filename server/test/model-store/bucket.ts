@@ -15,7 +15,7 @@ export interface Bucket {
   list(): Promise<string[]>
   /** The number of multipart uploads that are open */
   countOpen(): Promise<number>
-  /** The settings of a server in a process of its own */
+  /** The settings of a server in its own process */
   settings(address?: string): Record<string, string>
 }
 

@@ -40,7 +40,7 @@ async function startServer(settings: Record<string, string> = {}, worker = true)
   return server
 }
 
-/** Starts servers without a common disk in processes of their own, on one database. */
+/** Starts servers without a common disk, each in its own process, on one database. */
 async function openInstallation() {
   const database = await createTestDatabase('migrated')
   onTestFinished(() => database.drop())

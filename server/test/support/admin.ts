@@ -31,7 +31,7 @@ function collect(): { stream: Writable; text(): string } {
   return { stream, text: () => Buffer.concat(chunks).toString() }
 }
 
-/** Runs the program of `npm run admin` in a process of its own, as operators do. */
+/** Runs the program of `npm run admin` in its own process, as operators do. */
 export function spawnAdmin(settings: Record<string, string>, args: string[]): Promise<AdminResult> {
   return new Promise((done) => {
     const options = { env: { ...childEnvironment(), ...settings }, timeout: 120_000 }

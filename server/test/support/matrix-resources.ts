@@ -64,7 +64,7 @@ export async function addMember({ server, tenants }: Caller, role: RoleName = 'v
   return { ...client, email, password, userId, membershipId: id }
 }
 
-/** Registers a person with an organization of their own. */
+/** Registers a person with their own organization. */
 export async function registerPerson(server: TestServer): Promise<Account & { userId: number }> {
   const account = await registerClient(server.url)
   return { ...account, userId: (await account.get('/v1/auth/session')).body.user.id }

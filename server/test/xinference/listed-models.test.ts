@@ -46,7 +46,7 @@ test('models that serve are observed by three requests a second, however many th
   expect(calls.length).toBeLessThan(count)
 })
 
-test('a lost model is told within two seconds, and the next observation asks about it', async () => {
+test('a lost model is reported within two seconds, and the next observation asks about it', async () => {
   const { simulator, runtime, specs, lost } = await launchModels()
   expect(lost).toEqual([])
   simulator.crash(`dep-${specs[3]!.engineId}`, 'Out of memory')

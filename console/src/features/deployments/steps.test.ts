@@ -56,7 +56,7 @@ test('repeated events of a stage are one step, which lasts until the next step',
   expect(toSteps([])).toEqual([])
 })
 
-test('a change of a setting is a step of its own, which ends no other', () => {
+test('a change of a setting is its own step, which ends no other', () => {
   const changed = [...events.slice(0, 5), event(12, 'deploying', null), ...events.slice(5)]
   const steps = toSteps([...changed, event(50, 'running', null), event(60, 'terminated', null)])
   expect(steps.map(nameStep).slice(4)).toEqual([
@@ -105,7 +105,7 @@ test('a step is in progress while the deployment changes and has the status of t
   expect(findCurrentStep(toSteps(events), { status: 'running', waiting_for: null, instances: [] })).toBeNull()
 })
 
-test('a start, a sleep and a wake have steps of their own; a refused wake says so', () => {
+test('a start, a sleep and a wake have their own steps; a refused wake says so', () => {
   const steps = toSteps([
     event(40, 'running', null, null, transition('start', null, [])),
     event(50, 'running', 'sleep', null, transition('sleep', 'idle')),

@@ -32,14 +32,14 @@ test('a start and a failure are told once', () => {
   expect(tell(starting, { status: 'failed' }, { status: 'failed' })).toEqual([null, 'failed', null])
 })
 
-test('a wake is told if a person asked for it, not if a request or a schedule did', () => {
+test('a wake is reported if a person asked for it, not if a request or a schedule did', () => {
   const asleep = { status: 'sleeping' } as const
   expect(tell(asleep, { cause: 'person' })).toEqual([null, 'ready'])
   expect(tell(asleep, { cause: 'request' })).toEqual([null, null])
   expect(tell(asleep, { cause: 'schedule' })).toEqual([null, null])
 })
 
-test('each act of others is told once, and a failure goes before it', () => {
+test('each act of others is reported once, and a failure goes before it', () => {
   const later = { ...act, at: '2026-11-29T08:02:00.000Z', act: 'sleep' } as const
   expect(tell({}, { foreign_act: act }, { foreign_act: act }, { foreign_act: later })).toEqual([
     'ready',

@@ -31,7 +31,7 @@ export interface KeptResponse {
   body: string | null
 }
 
-/** Keys are forgotten after so long. */
+/** Keys are deleted after so long. */
 export const retentionMilliseconds = 24 * 3_600_000
 /** Without renewal, another attempt may begin after so long. */
 const leaseMilliseconds = 15_000
@@ -118,7 +118,7 @@ export async function keepResponse(
   if (numUpdatedRows === 0n) throw requestInProgress()
 }
 
-/** Forgets an attempt, so that the next one begins anew. */
+/** Forgets an attempt, so that the next one starts over. */
 export async function forgetAttempt({ db }: Deps, { userId, key, id }: Attempt): Promise<void> {
   await db
     .deleteFrom('idempotency_keys')

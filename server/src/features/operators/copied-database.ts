@@ -20,7 +20,7 @@ export async function takeOver({ db }: Pick<Services, 'db'>, operator: Actor): P
 }
 
 /**
- * Makes a copied database an installation of its own, with the same people, models and deployments. Forgets
+ * Makes a copied database a separate installation, with the same people, models and deployments. Forgets
  * what belongs to the original: instances, queued mails and webhooks, and customers at the payment processor.
  * Returns a refusal, as while the compute backend has engines, which are the original's.
  */

@@ -6,7 +6,7 @@ import { addGauge, shareReading } from './gauges.ts'
 function openGauges(answers: (() => Promise<number>)[]) {
   const register = new Registry()
   let reads = 0
-  // A reading of its own for each scrape
+  // Each scrape has its own reading
   const read = () => shareReading(() => answers[Math.floor(reads++ / 2)]!())()
   addGauge(register, read, { name: 'plain', help: 'help', labelNames: [] }, (gauge, value) =>
     gauge.set(value),

@@ -132,7 +132,7 @@ test('GPUs whose runtime has only llama.cpp: the largest size of its format', ()
   })
 })
 
-test('without GPUs of its own an engine gets the default of the catalog', () => {
+test('without its own GPUs an engine gets the default of the catalog', () => {
   const apple = { ...h100, vendor: 'apple' as const, ...withGguf }
   const noOffers: PricedOffer[] = []
   for (const offers of [[{ ...cpu, ...withGguf }], [apple], noOffers]) {

@@ -281,7 +281,7 @@ test('a response that arrives before the request was fully sent is read, and its
   expect(call.isBodySent).toBe(false)
 })
 
-test('a long body is written in parts, each in a turn of the event loop of its own', async () => {
+test('a long body is written in parts, each in its own turn of the event loop', async () => {
   const length = 8 * 1024 * 1024
   let bytes = 0
   const origin = await listen((socket) => {

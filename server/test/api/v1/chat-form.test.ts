@@ -169,7 +169,7 @@ describe('llama-server', () => {
     expect(body.tools).toEqual([tools[0], tool('f', loose, { description: 'Does it.' })])
   })
 
-  test('other tools stay as they are, digits included', async () => {
+  test('other tools stay unchanged, digits included', async () => {
     const { client, engine, id, server } = used
     engine.answer((response) => answerJson(response, '{"choices":[]}'))
     const exact = '{"type":"object","properties":{"2":{"maximum":18446744073709551615},"1":{"pattern":"a"}}}'
@@ -224,7 +224,7 @@ describe('vLLM', () => {
 describe('the embedded engine', () => {
   const ask = asker(useEngine(engines.embedded))
 
-  test('requests stay as they are, because it does all of it', async () => {
+  test('requests stay unchanged, because it does all of it', async () => {
     const asked = {
       tools: [tool('f', { properties: { x: true } }), tool('g')],
       tool_choice: named('g'),

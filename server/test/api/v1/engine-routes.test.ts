@@ -266,7 +266,7 @@ describe('llama-server', () => {
     expect(engine.requests).toHaveLength(received)
   })
 
-  test('a 502 if the engine answers no JSON, and an error of the engine stays as it is', async () => {
+  test('a 502 if the engine answers no JSON, and an error of the engine stays unchanged', async () => {
     const { engine, client, id } = used
     engine.answer((response) => answerJson(response, 'oops'))
     expect((await client.post('/tokenize', { model: id, prompt: 'a' })).status).toBe(502)

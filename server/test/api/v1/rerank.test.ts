@@ -286,7 +286,7 @@ describe('an engine double', () => {
     }
   })
 
-  test('an error of the engine stays as it is', async () => {
+  test('an error of the engine stays unchanged', async () => {
     answer({ error: { message: 'too long', code: 400 } }, 400)
     expect(await used.rank({})).toMatchObject({ status: 400, body: { error: { message: 'too long' } } })
   })

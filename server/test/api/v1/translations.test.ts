@@ -313,7 +313,7 @@ describe('system texts that aren’t first', () => {
     expect(native.engine.last().path).toBe('/v1/responses')
   })
 
-  test('reach Berth’s engine as they are, which knows what the template takes', async () => {
+  test('reach Berth’s engine unchanged, which knows what the template takes', async () => {
     expect((await send(own, '/v1/chat/completions', chat)).messages).toEqual(chat.messages)
     expect((await send(own, '/v1/messages', claude)).messages).toEqual([
       system('s'),

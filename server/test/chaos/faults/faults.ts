@@ -58,7 +58,7 @@ async function exhaustDescriptors(member: Member): Promise<void> {
   execFileSync('prlimit', ['--pid', pid, `--nofile=${limit}:`])
 }
 
-/** Fills the disk of a process's DATA_DIR, which is a small filesystem of its own. */
+/** Fills the disk of a process's DATA_DIR, which is a small separate filesystem. */
 async function fillDisk({ settings }: Member): Promise<void> {
   const ballast = join(settings['DATA_DIR']!, 'ballast')
   const file = openSync(ballast, 'w')

@@ -80,7 +80,7 @@ export async function openWorld(cleanup: AsyncDisposableStack): Promise<World> {
   return { url, members, database, simulator, backend, sampling, person, openai, model }
 }
 
-/** Gives a folder a small disk of its own, which only root can. */
+/** Gives a folder its own small disk, which only root can. */
 function mountDisk(folder: string, cleanup: AsyncDisposableStack): void {
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256m,mode=755', 'tmpfs', folder])
   cleanup.defer(() => void execFileSync('umount', ['--lazy', folder]))

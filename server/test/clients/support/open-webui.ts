@@ -1,4 +1,4 @@
-/** The environment in which Open WebUI runs without downloads and without requests of its own. */
+/** The environment in which Open WebUI runs without downloads and without its own requests. */
 export const openWebUiEnvironment = {
   WEBUI_SECRET_KEY: 'test',
   OFFLINE_MODE: 'true',
@@ -9,7 +9,7 @@ export const openWebUiEnvironment = {
   DEFAULT_MODEL_PARAMS: '{"temperature":0}',
   // Its own tools are longer than the context of the bundled model.
   DEFAULT_MODEL_METADATA: '{"capabilities":{"builtin_tools":false}}',
-  // Requests of its own for titles and tags would be in the bill.
+  // Its requests for titles and tags would be in the bill.
   ENABLE_TITLE_GENERATION: 'False',
   ENABLE_TAGS_GENERATION: 'False',
   ENABLE_FOLLOW_UP_GENERATION: 'False',

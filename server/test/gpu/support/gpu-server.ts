@@ -56,7 +56,7 @@ export function readGpuMemory(figure: 'used' | 'total'): number {
 
 /** Writes the weights to the user's cache if they are not there yet, and starts a server. */
 export async function startGpuServer(): Promise<GpuServer> {
-  // Each server has a DATA_DIR of its own, and CUDA would compile for each.
+  // Each server has its own DATA_DIR, and CUDA would compile for each.
   process.env['CUDA_CACHE_PATH'] ??= join(cacheFolder, 'cuda')
   const folder = await mkdtemp(join(tmpdir(), 'berth-gpu-'))
   const files = new Map<ModelShape, { path: string; bytes: number }>()

@@ -112,7 +112,7 @@ export async function openCluster(environment: Record<string, string> = {}): Pro
 }
 
 /**
- * A process and those that it started. Since 4.0 some have a session of their own, so no signal to the group
+ * A process and those that it started. Since 4.0 some have their own session, so no signal to the group
  * reaches them.
  */
 function listTree(pid: number): number[] {

@@ -15,7 +15,7 @@ const path = '/api/v1/model-deployments/{deployment_id}'
 const change = (act: Act, { id }: Deployment) =>
   act === 'terminate' ? callApi('DELETE', path, toInput(id)) : callApi('POST', `${path}/${act}`, toInput(id))
 
-/** Does something to several deployments, one after the other, each with a result of its own. */
+/** Does something to several deployments, one after the other, each with its own result. */
 export function useBulkAct(act: Act) {
   const queryClient = useQueryClient()
   const [progress, setProgress] = useState<ReadonlyMap<string, Progress>>(new Map())

@@ -64,7 +64,7 @@ export function MemberRow({ person, showsDates }: { person: OrganizationPerson; 
   )
 }
 
-/** Of an invitation, which has a row of its own, only the name and the user are missing. */
+/** Of an invitation, which has its own row, only the name and the user are missing. */
 function toMember({ id, user_id, name, email, role, kind }: OrganizationPerson): ManagedMember {
   return {
     id,

@@ -58,7 +58,7 @@ test('amd-smi tells the GPUs, by the UUIDs of ROCm’s runtime', () => {
   expect(parseAmdGpus(named, facts)[0]?.uuid).toBe('GPU-de8287300da37c72')
 })
 
-test('GPUs without a UUID or with too little memory of their own are left out, as is nonsense', () => {
+test('GPUs without a UUID or with too little memory are left out, as is nonsense', () => {
   expect(parseAmdGpus([{ gpu: 0, uuid: 'N/A' }], facts)).toEqual([])
   const small = [{ ...facts[0], vram: { size: { value: 512, unit: 'MB' } } }]
   expect(parseAmdGpus(cards, small)).toEqual([])

@@ -170,7 +170,7 @@ export function listGpuOffers(
 function isOfType(gpu: Gpu, { vendor, gpuModel, nodeSelector, resource }: InstanceType): boolean {
   const { name } = gpu
   const label = nodeSelector['nvidia.com/gpu.product']
-  // A resource of its own is no whole GPU.
+  // Another resource is no whole GPU.
   return (
     vendor === gpu.vendor &&
     resource === undefined &&

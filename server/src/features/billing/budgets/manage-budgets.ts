@@ -102,7 +102,7 @@ export async function changeBudget(
     const details = { ...terms, before }
     await recordAction(transaction, viewer, 'budget.updated', { target: toTarget(budget), details })
     await deps.jobs.enqueue(transaction, 'check-budgets', null)
-    // The check decides anew whether it is exhausted.
+    // The check decides again whether it is exhausted.
     return updateBudget(transaction, id, { ...terms, exhausted_until: null, updated_at: deps.clock() })
   })
   return readStanding(deps, changed)

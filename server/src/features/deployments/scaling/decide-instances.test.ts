@@ -148,7 +148,7 @@ test('a schedule wakes and keeps awake; 0 allows sleep', () => {
   })
 })
 
-test('a schedule of 0 lets a deployment without idle minutes of its own sleep after five', () => {
+test('a schedule of 0 lets a deployment without idle minutes sleep after five', () => {
   const scheduled = { ...policy, scheduledMinimum: 0 }
   const since = (seconds: number) => observe({ lastUsedAt: now - seconds * 1000 })
   expect(decideInstances(scheduled, since(300))).toEqual({ desired: 0, start: 0, reason: 'idle' })

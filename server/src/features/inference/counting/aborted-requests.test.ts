@@ -66,7 +66,7 @@ test('an engine that tokenizes counts the prompt of an aborted request', async (
   expect(requests).toEqual(['POST /base/tokenize Bearer key {"model":"dep-1","messages":[]}'])
 })
 
-test('messages are counted by the route of their own format', async () => {
+test('messages are counted by the route of their format', async () => {
   const { usage, requests } = await count('tokenize', '{"input_tokens":7}', messages)
   expect(usage).toEqual({ inputTokens: 7, outputTokens: 0 })
   expect(requests).toEqual(['POST /base/v1/messages/count_tokens Bearer key {"model":"dep-1","messages":[]}'])

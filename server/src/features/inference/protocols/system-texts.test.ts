@@ -59,7 +59,7 @@ test('later system texts join the messages of the user beside them', () => {
   ])
 })
 
-test('neighbors without a system text stay as they are', () => {
+test('neighbors without a system text stay unchanged', () => {
   const list = [system, user, user, answer, user, system]
   const joined = { role: 'user', content: `${user.content}\n\n${system.content}` }
   expect(fold(JSON.stringify(list))).toEqual([system, user, user, answer, joined])
@@ -84,7 +84,7 @@ test.each([
   ).toEqual([])
 })
 
-test('an engine that adapts roles gets the messages as they are', () => {
+test('an engine that adapts roles gets the messages unchanged', () => {
   const messages = [system, system, user, system]
   expect(fold(JSON.stringify(messages), true)).toEqual(messages)
 })

@@ -8,7 +8,7 @@ const systemRole = /"(?:system|developer)"/g
 /** The start of a list that begins with a system text, as clients write it */
 const leadingRole = /^\[\s*\{\s*(?:"type"\s*:\s*"message"\s*,\s*)?"role"\s*:\s*"(?:system|developer)"/
 
-/** A conversation with more messages stays as it is, so that none blocks the process. */
+/** A conversation with more messages stays unchanged, so that none blocks the process. */
 const maxMessages = 10_000
 
 type Body = Pick<ReadBody, 'bytes' | 'members'>

@@ -266,7 +266,7 @@ test('errors of an engine get the shape of the protocol', async () => {
   expect([status, JSON.parse(answer)]).toEqual([401, { oops: 'too long', request: 'r-1' }])
 })
 
-test('each protocol has a path and an operation of its own, and each model type a protocol that serves it', () => {
+test('each protocol has its own path and operation, and each model type a protocol that serves it', () => {
   expect(new Set(protocols.map(({ path }) => path)).size).toBe(protocols.length)
   expect(new Set(protocols.map(({ description }) => description.operationId)).size).toBe(protocols.length)
   for (const [type, main] of Object.entries(mainProtocols)) {

@@ -195,7 +195,7 @@ test('a request that waits for its turn leaves the queue when its caller leaves'
   admission.close()
 })
 
-test('each instance of a deployment has a limit of its own', () => {
+test('each instance of a deployment has its own limit', () => {
   const admission = new Admission({ ...limits, perInstance: 2 }, createCircuitBreakers())
   const targets = ['a1', 'a2'].map((instanceId) => ({ ...makeTarget(null), instanceId }))
   const admitted: string[] = []

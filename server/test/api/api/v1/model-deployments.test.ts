@@ -148,7 +148,7 @@ test.each(['Qwen3-Instruct', 'qwen3-instruct', 'QWEN3-INSTRUCT', 'qwen3-CODER'])
   },
 )
 
-test('POST /api/v1/model-deployments: an unknown model and an unknown variant have sentences of their own', async () => {
+test('POST /api/v1/model-deployments: an unknown model and an unknown variant have their own sentences', async () => {
   const [model, variant] = await Promise.all([
     create({ model_name: 'no-such-model' }),
     create({ model_name: 'berth-tiny', model_format: 'awq' }),

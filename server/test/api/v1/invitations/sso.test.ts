@@ -57,7 +57,7 @@ test('POST /v1/invitations/sso/{p}/start: returns the provider’s URL and binds
   expect(browser.cookie('sso_flow')?.path).toBe('/v1/sso')
 })
 
-test('POST /v1/invitations/sso/{p}/start: a new person joins without an organization of their own', async () => {
+test('POST /v1/invitations/sso/{p}/start: a new person joins without their own organization', async () => {
   const person = newPerson({ name: 'Grace Hopper' })
   const { invitation, token } = await invite(server, inviter, {
     email: person.email.toUpperCase(),

@@ -47,7 +47,7 @@ test('GET /v1/organization/members: members who joined at the same instant are s
   expect(ids).toEqual(ids.toSorted((a: number, b: number) => a - b))
 })
 
-test('GET /v1/organization/members: every role can list members, but only of its own organization', async () => {
+test('GET /v1/organization/members: every role can list members, but only of their organization', async () => {
   const { viewer, member, admin, superAdmin, stranger } = await createCast(server)
   for (const client of [viewer, member, admin, superAdmin]) {
     const answer = await client.get('/v1/organization/members')

@@ -81,7 +81,7 @@ test('after a reset from home, wrong passwords from elsewhere do not lock the ow
   expect(await signIn(email, elsewhere)).toBe(429)
 })
 
-test('a network is forgotten 90 days after its last sign-in', async () => {
+test('a network is deleted 90 days after its last sign-in', async () => {
   const email = 'dan@example.com'
   await register(email, home)
   clock.advance(91 * day)

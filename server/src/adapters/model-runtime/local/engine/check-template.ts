@@ -16,7 +16,7 @@ export interface TemplateLimits {
 const defaultLimits: TemplateLimits = { milliseconds: 30_000, heapMebibytes: 128 }
 const exitTooLong = 1
 
-/** Renders chat templates in a process of its own. Resolves to what they exceed, as a clause, or to null. */
+/** Renders chat templates in its own process. Resolves to what they exceed, as a clause, or to null. */
 export async function checkTemplate(
   { chatTemplate, toolTemplate }: Omit<ChatTemplates, 'format'>,
   { account, prefix }: Pick<EngineRights, 'account' | 'prefix'>,

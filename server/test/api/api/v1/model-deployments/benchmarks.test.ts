@@ -68,7 +68,7 @@ test('POST …/benchmarks: measures each step with the caller’s own requests, 
   })
 })
 
-test('DELETE …/benchmarks/{number} stops it; one that is over stays as it is', async () => {
+test('DELETE …/benchmarks/{number} stops it; one that is over stays unchanged', async () => {
   const person = await registerClient(server.url)
   const { id } = await deploy(person)
   const path = `${deployments}/${id}/benchmarks`
