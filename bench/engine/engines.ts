@@ -13,7 +13,7 @@ const NONCE = '0123456789abcdef'
 const KEY = 'a-key-for-the-benchmark'
 const START_MS = 120_000
 
-/** The common folder of the embedded engines, by which they find each other */
+/** The embedded engines find each other in this folder */
 const engineFolder = mkdtempSync(join(tmpdir(), 'berth-bench-engines-'))
 
 const running = new Set<ChildProcess>()

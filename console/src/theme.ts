@@ -11,7 +11,7 @@ export function readTheme(): Theme {
   return stored === 'light' || stored === 'dark' ? stored : 'system'
 }
 
-/** Applies a theme and stores it in a cookie, from which the server sets `data-theme` on the root. */
+/** Applies a theme and stores it in a cookie. The server sets `data-theme` on the root by it. */
 export function chooseTheme(theme: Theme) {
   document.cookie = `theme=${theme}; path=/; max-age=${theme === 'system' ? 0 : year}; samesite=lax`
   document.documentElement.dataset.theme = theme

@@ -12,7 +12,7 @@ export interface Conversion {
   spend: Spend
   /** The expressions of strings with patterns or formats, by both and the lengths */
   strings: Map<string, string>
-  /** Runs the conversion of alternatives of which `ways` may begin the same value. */
+  /** Runs the conversion of alternatives; `ways` of them may begin the same value. */
   diverge: (ways: number, path: string, keyword: string, write: () => string) => string
   /** Returns the name of the rule for a part of the schema. */
   convert: (schema: unknown, path: string) => string

@@ -119,7 +119,7 @@ const compare = (left: readonly string[], right: readonly string[]): number => {
   return one < other ? -1 : one > other ? 1 : 0
 }
 
-/** The rest of sorted texts from the character `at`, up to which they are equal. */
+/** The rest of sorted texts from the character `at`; they are equal before it. */
 function writeTree(
   texts: readonly (readonly string[])[],
   at: number,

@@ -142,7 +142,7 @@ CREATE TABLE instances (
   hardware_refused_at timestamptz
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 CREATE INDEX instances_deployment_idx ON instances (deployment_id, id);
--- A frequent query looks for waiting instances, of which there are few.
+-- A frequent query looks for waiting instances. There are few of them.
 CREATE INDEX instances_asking_idx ON instances (instance_type, hardware_asked_at)
   WHERE hardware_asked_at IS NOT NULL AND status = 'provisioning';
 CREATE INDEX instances_live_idx ON instances (deployment_id) WHERE status <> 'released';

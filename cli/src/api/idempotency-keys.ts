@@ -48,7 +48,7 @@ export async function keepKey(env: NodeJS.ProcessEnv, request: string): Promise<
   }
 }
 
-/** null if the file is gone or damaged. */
+/** null if the file is missing or damaged. */
 async function readKey(path: string): Promise<KeyFile | null> {
   try {
     const { key, pid, createdAt } = JSON.parse(await readFile(path, 'utf8')) as KeyFile

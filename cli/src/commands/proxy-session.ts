@@ -15,7 +15,7 @@ export interface ProxySession extends Pick<ProxyOptions, 'readCookie' | 'replace
   end(): Promise<void>
 }
 
-/** The session of a person, who may sign in again. Throws without one. `tell` gets its end once. */
+/** A person's session. They may sign in again. Throws without one. `tell` gets its end once. */
 export async function openPersonSession(
   { env }: Pick<Context, 'env'>,
   tell: (text: string) => void = () => {},

@@ -38,7 +38,7 @@ export function readEngineOptions(texts: readonly string[]): EngineOptions {
   }
 }
 
-/** Adds to the refusal of a model or variant which command lists them. Throws other errors as they are. */
+/** Adds to the refusal of a model or variant which command lists them. Throws other errors unchanged. */
 export function adviseOnRefusal(error: unknown): never {
   if (error instanceof ApiError && error.code === 'model_not_deployable')
     error.message += ' `berth models` lists models, and `berth models NAME` the variants of one.'

@@ -28,7 +28,7 @@ export function usePasswordsAllowed(): boolean {
   return useQuery(installationQuery).data?.password_sign_in ?? true
 }
 
-/** How often a copied database is asked whether it still is one, in milliseconds. */
+/** How often the page asks whether the database still is a copy, in milliseconds. */
 const copyInterval = 30_000
 
 /** True while the database is a copy that waits for the operator's decision. */

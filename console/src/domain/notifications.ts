@@ -5,7 +5,7 @@ const key = 'berth.notifications'
 /** `insecure`: browsers have no notifications of sites without TLS. */
 export type NotificationState = 'on' | 'off' | 'refused' | 'insecure'
 
-/** Whether this browser shows notifications. Nobody is asked. */
+/** Whether this browser shows notifications, without asking. */
 export function readNotifications(): NotificationState {
   if (!('Notification' in globalThis) || !isSecureContext) return 'insecure'
   if (Notification.permission === 'denied') return 'refused'

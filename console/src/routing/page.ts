@@ -13,7 +13,7 @@ export interface PageFacts {
   frame?: 'member' | 'visitor'
   /**
    * Lists the page in the navigation for people with the permission, under the title of its heading, or under
-   * another one where nobody pays.
+   * another one without billing.
    */
   navigation?: { icon: LucideIcon; permission?: Permission; titleWithoutBilling?: string }
   /** The name of the component in the page's module. */

@@ -103,7 +103,7 @@ function RareNotices() {
   )
 }
 
-/** How often an unreachable server is asked again, in milliseconds. */
+/** The pause between two requests to an unreachable server, in milliseconds */
 const probeInterval = 3_000
 
 /** Shown while the server is unreachable. Once it responds, everything that has failed is fetched again. */

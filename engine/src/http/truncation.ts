@@ -37,13 +37,13 @@ interface TextReader {
   count: (tokens: Token[]) => number
 }
 
-/** The first tokens of a text, of which an input has at most `most`. At least one stays. */
+/** The first tokens of a text, at most `most` in an input. At least one stays. */
 export function cutText(text: string, most: number, { tokenize, count }: TextReader): Token[] {
   // Tokenizing a long text would block other requests.
   return cutTokens(tokenize(text.slice(0, most * maxCharactersPerToken)), most, count)
 }
 
-/** The first of these tokens, of which an input has at most `most`. At least one stays. */
+/** The first of these tokens, at most `most` in an input. At least one stays. */
 export function cutTokens(tokens: Token[], most: number, count: TextReader['count']): Token[] {
   return tokens.slice(0, Math.max(1, most - (count(tokens) - tokens.length)))
 }

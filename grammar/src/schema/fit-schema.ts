@@ -35,7 +35,7 @@ function fitPart(part: Schema, root: Schema): Schema {
   )
 }
 
-/** undefined for a value that is left out */
+/** undefined for an omitted value */
 function fitValue(keyword: string, value: unknown, root: Schema): unknown {
   switch (keyword) {
     case 'properties':

@@ -1,6 +1,6 @@
 /** Schemas whose conversion or grammar would take seconds, and the keyword that a refusal names. */
 
-/** Definitions of which each combines the one before it twice. */
+/** Definitions: each combines the one before it twice. */
 export function combineTwice(depth: number, first: object) {
   const defs = Array.from({ length: depth + 1 }, (_, level) => {
     const before = { $ref: `#/$defs/a${level - 1}` }

@@ -4,7 +4,7 @@ import { duration, oneOf, wholeNumber } from './values.ts'
 
 /** The payment processor, and the limits of an organization in its trial and with a subscription. */
 export interface BillingConfig {
-  /** false: usage is counted, and nobody pays or has a trial */
+  /** false: usage is counted, without payments and trials */
   isOn: boolean
   /** null for the payment sandbox, which makes no real charges */
   stripe: { secretKey: string; publishableKey: string; webhookSecret: string } | null

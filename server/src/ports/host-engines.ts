@@ -67,7 +67,7 @@ export type EngineChange = { name: string } | { refusal: string }
 /** Engines on the host of a runtime. */
 export interface HostEngines {
   report(): Promise<HostReport>
-  /** The GPUs of this host, as they were half a minute ago at most */
+  /** The GPUs of this host, at most half a minute old */
   measureGpus(): Promise<GpuFigures[]>
   /**
    * Installs `vllm`, `vllm==0.33.0`, `llama.cpp` or `cuda`, and resolves to a name such as `vllm-0.33.0`.

@@ -28,7 +28,7 @@ export async function requireContext(client: Client, model: Model): Promise<void
   )
 }
 
-/** The error of a deployment that can't have the context that agents need; others as they are. */
+/** The error of a deployment that can't have the context that agents need; others unchanged. */
 export function explainRefusal(error: unknown): unknown {
   if (!(error instanceof ApiError && error.code === 'model_not_deployable')) return error
   return new CommandError(`Agents need a context of ${agentContext} tokens. ${error.message} ${anyway}`)

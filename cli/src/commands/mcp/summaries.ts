@@ -68,7 +68,7 @@ export function summarizeDeployment(deployment: Deployment): object {
   })
 }
 
-/** Why a deployment is as it is: `log` are lines of its engine. */
+/** Why a deployment has its status: `log` are lines of its engine. */
 export function explainDeployment(
   deployment: Deployment,
   events: readonly DeploymentEvent[],

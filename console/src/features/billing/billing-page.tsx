@@ -35,7 +35,7 @@ export function BillingPage() {
   return paysHere ? <Billing /> : <OnlyBudgets />
 }
 
-/** Where nobody pays, budgets are all that an organization sets. */
+/** Without billing, an organization sets budgets only. */
 function OnlyBudgets() {
   const { data: budgets = [] } = useQuery(budgetsQuery)
   return (

@@ -100,7 +100,7 @@ export function OwnerFilter({ owner, deployments, onChange }: OwnerFilterProps) 
   )
 }
 
-/** The name of the owner. The rows have it, and the list of members if there are none. */
+/** The name of the owner: from a row, or without rows from the list of members. */
 function useName(owner: string | undefined, deployments: readonly Deployment[]): string {
   const shown = deployments.find(({ user_id: id }) => id === owner)?.owner
   const { data: members } = useQuery({ ...membersQuery, enabled: owner !== undefined && !shown })

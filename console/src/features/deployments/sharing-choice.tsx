@@ -7,7 +7,7 @@ type SharedWith = NonNullable<Deployment['shared_with']>
 
 const words = text.teams
 
-/** Whether a choice names nobody. */
+/** Whether a choice is empty. */
 export function isNobody(sharedWith: SharedWith): boolean {
   return sharedWith !== 'organization' && sharedWith.teams.length + sharedWith.members.length === 0
 }

@@ -4,7 +4,7 @@ import type { DeploymentNews } from '../../contract.ts'
 export interface NewsState {
   /** The person and their organization */
   readonly owner: string
-  /** What was told last, by the id of a deployment, the oldest first */
+  /** The latest news by the id of a deployment, the oldest first */
   readonly known: Readonly<Record<string, KnownNews>>
   /** The ids of deployments whose news wait to be seen */
   readonly unseen: readonly string[]

@@ -54,7 +54,7 @@ export async function giveDomain(
   })
 }
 
-/** Lets nobody else join by the domain. Throws `not_found` if the domain has no organization. */
+/** Ends joining by the domain. Throws `not_found` if the domain has no organization. */
 export async function takeDomain({ db }: Deps, operator: Actor, domain: string): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     const removed = await transaction

@@ -28,7 +28,7 @@ export async function createJournalFolder(parent: string): Promise<JournalFolder
   return toFolder(path, lock)
 }
 
-/** The locked folders of processes that are gone. */
+/** The locked folders of ended processes. */
 export async function* takeAbandonedFolders(
   parent: string,
   own: JournalFolder,

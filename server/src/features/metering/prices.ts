@@ -97,7 +97,7 @@ function chooseKeyed(meter: MeterName, dimensions: Dimensions, price: Price | un
   return sharesPrices === true && price !== undefined ? price.dimensions : dimensions
 }
 
-/** Throws if the processor can't charge the current prices, whatever instances are offered. */
+/** Throws if the processor can't charge the current prices, for any offered instance. */
 export function assertChargeable(prices: readonly Price[], now: Date, max: number): void {
   const { length } = listMeteredPrices(prices, now, [], max)
   if (length <= max) return

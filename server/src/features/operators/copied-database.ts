@@ -9,7 +9,7 @@ import { discardMails } from '../mail/discard-mails.ts'
 
 const noCopy = 'This database is no copy: the installation runs in it.'
 
-/** Continues the installation in a copied database, because the original is gone. Returns a refusal. */
+/** Continues the installation in a copied database without its original. Returns a refusal. */
 export async function takeOver({ db }: Pick<Services, 'db'>, operator: Actor): Promise<string | null> {
   if (!(await isCopy(db))) return noCopy
   await db.transaction().execute(async (transaction) => {

@@ -5,7 +5,7 @@ import type { AskedTarget } from './ask-targets.ts'
 import { readOperations } from './operations-metrics.ts'
 import type { OperationsRow } from './operations-metrics.ts'
 
-/** A server on the network, and since when it is as it is, as far as this process knows. */
+/** A server on the network, and since when this process knows its state. */
 export interface KnownTarget extends AskedTarget {
   since: Date
 }
@@ -37,7 +37,7 @@ export async function readHealth({ db }: Pick<Services, 'db'>, targets: TargetWa
 /** Answers of the servers on the network are this old at most. */
 const freshMilliseconds = 30_000
 
-/** Asks the servers on the network again after a while, and remembers since when each is as it is. */
+/** Asks the servers on the network again after a while, and remembers since when each has its state. */
 export class TargetWatch {
   readonly #deps: { config: Config; clock: () => Date }
   #asking: Promise<KnownTarget[]> | null = null

@@ -182,7 +182,7 @@ async function acceptInvitation(
   return userId
 }
 
-/** Creates an account in the organization of a proven address's domain; null if there is none. */
+/** Creates an account in the organization of a proven address's domain; null without one. */
 async function joinDomain(
   deps: Deps,
   transaction: DatabaseTransaction,

@@ -53,7 +53,7 @@ export function renameTeam({ db }: Deps, viewer: Viewer, id: number, name: strin
   })
 }
 
-/** Deletes a team: what was shared with it is not anymore. */
+/** Deletes a team, and its shares of deployments. */
 export async function deleteTeam({ db }: Deps, viewer: Viewer, id: number): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     const { name } = await requireTeam(transaction, viewer, id)

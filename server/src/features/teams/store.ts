@@ -34,7 +34,7 @@ function selectTeams(db: Database) {
   return db.selectFrom('teams').select(['id', 'name', 'created_at']).select(members.as('members'))
 }
 
-/** Locks a team of the organization until the transaction ends; undefined if there is none. */
+/** Locks a team of the organization until the transaction ends; undefined without such a team. */
 export function lockTeam(transaction: DatabaseTransaction, organizationId: number, id: number) {
   return transaction
     .selectFrom('teams')

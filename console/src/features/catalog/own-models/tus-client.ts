@@ -11,7 +11,7 @@ const retryDelays = [0, 1_000, 2_000, 5_000, 10_000, 10_000, 10_000]
 
 export interface UploadListener {
   onProgress: (sent: number) => void
-  /** The server did not answer, and is asked again. */
+  /** The server did not answer. The client asks again. */
   onRetry: () => void
   onDone: (id: string) => void
   onError: (error: Error) => void

@@ -50,7 +50,7 @@ export function listFormats(
   images: KubernetesRuntimeSettings['images'],
 ): string[] {
   if (vendor === 'apple') return []
-  // vLLM would take its part of all of the memory, of which each replica has only some.
+  // vLLM would take its part of all memory, but each replica has only some.
   const isShared = resource?.endsWith('.shared') === true
   const runsVllm = !isShared && /rocm/i.test(images.vllm) === (vendor === 'amd')
   const device = nameDevice(images.llamaCpp)

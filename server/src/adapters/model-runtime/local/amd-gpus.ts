@@ -11,7 +11,7 @@ const leastMemoryBytes = 4 * 2 ** 30
 
 /**
  * Lists the AMD GPUs that `ROCR_VISIBLE_DEVICES` allows, by amd-smi (ROCm 6.1 and newer) or rocm-smi; none
- * without these programs. GPUs without a UUID, by which an engine is limited to them, are left out.
+ * without these programs. GPUs without a UUID are left out, because a UUID limits an engine to its GPUs.
  */
 export async function findAmdGpus(environment: Environment): Promise<Gpu[]> {
   const [cards, facts] = await Promise.all([

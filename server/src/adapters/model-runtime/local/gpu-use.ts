@@ -32,7 +32,7 @@ export interface GpuUse {
 /** The use of each GPU by UUID. */
 export type UseOf = (uuid: string) => GpuUse
 
-/** The use of GPUs of which nothing is known, or of none */
+/** The use of unknown GPUs, or of none */
 export const allFree: UseOf = () => unknownUse
 
 /** A program of a reading, with who started it. */

@@ -16,7 +16,7 @@ import { listWeightPaths } from './weights/weight-files.ts'
 /** What an engine has reserved on this host. */
 export interface Reservation extends Held {
   startedAt: Date
-  /** Why the GPUs that it had first are gone, as a sentence; null if it still has them */
+  /** Why it lost the GPUs that it had first, as a sentence; null if it still has them */
   lost: string | null
   /** Paths of the weights that it needs */
   weights: string[]

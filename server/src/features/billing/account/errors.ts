@@ -24,7 +24,7 @@ export function assertAccountOpen({ status }: Pick<BillingAccount, 'status'>): v
   if (status === 'suspended' || status === 'closed') throw blocked('account_suspended')
 }
 
-/** Throws `billing_off` where nobody pays. */
+/** Throws `billing_off` without billing. */
 export function assertBillingOn({ billing }: Pick<Config, 'billing'>): void {
   if (!billing.isOn) throw new ApplicationError('billing_off', 'Billing is off on this server: nobody pays.')
 }

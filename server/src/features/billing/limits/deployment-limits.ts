@@ -53,7 +53,7 @@ async function findStartBlock(deps: Deps, organizationId: number) {
   return isUsedUp(deps, await sumAmount(deps, organizationId)) ? 'trial_credit_exhausted' : null
 }
 
-/** How many instances an organization's deployments may have: any number where nobody pays. */
+/** How many instances an organization's deployments may have: any number without billing. */
 export function findLimit(
   account: Pick<BillingAccount, 'max_active_resources'>,
   { billing }: Pick<Services['config'], 'billing'>,

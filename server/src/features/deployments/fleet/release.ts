@@ -17,7 +17,7 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
   const at = deps.clock()
   const { instance_type: instanceType } = instance
   const hadHardware = instance.started_at !== null
-  // Before the release is written, so that nobody passes who is first to try the hardware.
+  // Before the release is written, so that nobody else gets the hardware first.
   if (hadHardware && instanceType !== null) await offerFreeHardware(deps.db, instanceType)
   const next = await moveInstance(
     context,

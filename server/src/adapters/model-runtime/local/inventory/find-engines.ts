@@ -24,7 +24,7 @@ interface ProgramKind {
 
 type Ask = (command: Command) => Promise<ProgramRun>
 
-/** What a program told about its version: a text, or why it told none. */
+/** A program's version as a text, or why it printed none. */
 type Told = { text: string } | { failure: ProgramRun & { outcome: 'failed' } }
 
 /** How long a program may take to tell its version */

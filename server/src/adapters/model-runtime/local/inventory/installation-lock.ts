@@ -70,7 +70,7 @@ export async function unlockInstallation(folder: string): Promise<void> {
   await rm(join(folder, lockFile), { force: true })
 }
 
-/** When a process started, because its id alone may have been reused; empty if there is none */
+/** When a process started, because its id alone may have been reused; empty without a process */
 async function readStart(pid: number): Promise<string> {
   const text = await unlessGone(readFile(`/proc/${pid}/stat`, 'utf8'), '')
   if (process.platform !== 'linux') return isAlive(pid) ? 'alive' : ''
