@@ -56,13 +56,6 @@ export function isFreeOfLimits(text: string, trustProxy: readonly string[] | fal
   return range === 'loopback' || (trustProxy === false && privateRanges.has(range))
 }
 
-/** Whether the host of a URL is this machine's name or a literal address that is not public. */
-export function isPrivateHost(hostname: string): boolean {
-  if (hostname === 'localhost' || hostname.endsWith('.localhost')) return true
-  const address = readAddress(hostname.replace(/^\[(.*)\]$/, '$1'))
-  return address !== null && ipaddr.process(address).range() !== 'unicast'
-}
-
 const privateRanges = new Set(['private', 'uniqueLocal', 'linkLocal', 'carrierGradeNat'])
 
 /**

@@ -1,5 +1,5 @@
 import { isLoopbackHost } from './loopback.ts'
-import { isPrivateHost } from './network.ts'
+import { isInternalHost } from './outgoing-addresses.ts'
 
 /**
  * Resolves a redirect to https, to the same http server, or from loopback to loopback; null for others. A
@@ -7,7 +7,7 @@ import { isPrivateHost } from './network.ts'
  */
 export function resolveRedirect(from: URL, location: string): URL | null {
   const to = URL.parse(location, from.href)
-  if (to !== null && isPrivateHost(to.hostname) && !isPrivateHost(from.hostname)) return null
+  if (to !== null && isInternalHost(to) && !isInternalHost(from)) return null
   if (to?.protocol === 'https:') return to
   if (to?.protocol !== 'http:' || from.protocol !== 'http:') return null
   const isNear = to.host === from.host || (isLoopbackHost(to.hostname) && isLoopbackHost(from.hostname))

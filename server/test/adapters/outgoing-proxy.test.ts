@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import dns from 'node:dns'
 import type { LookupAddress, LookupOptions } from 'node:dns'
@@ -9,10 +8,6 @@ import { syncBuiltinESMExports } from 'node:module'
 import { isIP } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import type { TLSSocket } from 'node:tls'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { request } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createOidcProvider } from '../../src/adapters/identity-provider/oidc.ts'
@@ -27,6 +22,7 @@ import { readProxy } from '../../src/config/proxy.ts'
 import { postMessage } from '../../src/features/alerts/post-message.ts'
 import { openTraces } from '../../src/features/inference/counting/traces.ts'
 import { examineTargets } from '../../src/features/operators/ask-targets.ts'
+import { createCertificate } from '../support/certificate.ts'
 import { registerClient } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
 import { startForwardProxy } from '../support/forward-proxy.ts'
@@ -103,20 +99,6 @@ beforeEach(() => {
   proxy.targets.length = 0
   settings = readProxy({ http: proxy.url, https: proxy.url, exceptions: 'direct.test' })
 })
-
-/** A certificate for these names that signs itself. */
-async function createCertificate(names: readonly string[]): Promise<{ key: string; cert: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-certificate-'))
-  try {
-    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-    const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
-    const subject = ['-subj', '/CN=Berth tests', '-addext', `subjectAltName=DNS:${names.join(',DNS:')}`]
-    await promisify(execFile)('openssl', ['req', '-x509', ...kind, ...subject, '-keyout', key, '-out', cert])
-    return { key: await readFile(key, 'utf8'), cert: await readFile(cert, 'utf8') }
-  } finally {
-    await rm(folder, { recursive: true })
-  }
-}
 
 function fakeLookup(
   name: string,

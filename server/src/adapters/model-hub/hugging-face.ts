@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { createRedirectLookup } from '../../base/outgoing-addresses.ts'
 import { openProxyAgent } from '../../base/proxy.ts'
 import type { ProxySettings } from '../../config/proxy.ts'
 import { ModelHubError } from '../../ports/model-hub.ts'
@@ -34,7 +35,7 @@ export function createHuggingFaceHub(settings: HuggingFaceSettings): ModelHub {
   const dispatcher = openProxyAgent(settings.proxy, {
     headersTimeout: 15_000,
     bodyTimeout: 15_000,
-    connect: { timeout: 10_000 },
+    connect: { timeout: 10_000, lookup: createRedirectLookup(new URL(endpoint)) },
   })
   return {
     host: new URL(endpoint).host,

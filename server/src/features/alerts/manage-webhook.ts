@@ -1,5 +1,6 @@
 import { NotFoundError, RateLimitedError, invalidField } from '../../base/errors.ts'
 import type { ApplicationError } from '../../base/errors.ts'
+import { literalAddress, mayReach } from '../../base/outgoing-addresses.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
@@ -7,7 +8,6 @@ import { recordAction } from '../audit/record-action.ts'
 import { queueMessage } from './queue-alert.ts'
 import { findLatestMessage, findWebhook, lockWebhook, upsertWebhook } from './store.ts'
 import type { Webhook, WebhookMessage } from './store.ts'
-import { literalAddress, mayReach } from './webhook-addresses.ts'
 import { createNonce, deriveWebhookSecret } from './webhook-secret.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretKey'>

@@ -1,6 +1,7 @@
 /** Engines fetch media from the addresses in a request. Only those that the operator trusts are allowed. */
 
 import { ApplicationError } from '../../../base/errors.ts'
+import { readPlainHost } from '../../../base/outgoing-addresses.ts'
 import { openAiMedia } from '../protocols/media-formats.ts'
 import type { MediaFormat } from '../protocols/media-formats.ts'
 
@@ -51,14 +52,11 @@ function slice(body: Buffer | string, start: number, end: number): string {
   return typeof body === 'string' ? body.slice(start, end) : body.toString('latin1', start, end)
 }
 
-/**
- * True for a `data:` URL and a plain http or https URL with a host of `domains`, in lowercase. Programs read
- * credentials, backslashes and unencoded characters in different ways.
- */
+/** True for a `data:` URL and a plain http or https URL with a host of `domains`, in lowercase. */
 export function isAllowedMediaUrl(url: string, domains: ReadonlySet<string>): boolean {
   if (/^data:/i.test(url)) return true
-  const host = /^https?:\/\/([a-z0-9.-]+)(?::\d{1,5})?(?:\/[!-[\]-~]*)?$/i.exec(url)?.[1]
-  return host !== undefined && domains.has(host.toLowerCase())
+  const host = readPlainHost(url)
+  return host !== null && domains.has(host)
 }
 
 /**
