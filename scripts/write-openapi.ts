@@ -10,7 +10,7 @@ import { buildServer } from '../server/src/process/server.ts'
 const application = {
   config: readConfig({}),
   log: pino({ level: 'silent' }),
-  runtime: {},
+  runtimes: {},
   inference: { engineTotals: { measure() {} }, waking: { stop() {} } },
 } as unknown as Application
 const app = await buildServer(application)

@@ -9,7 +9,7 @@ import type { Jobs } from './jobs/queue.ts'
 import type { IdentityProvider } from './ports/identity-provider.ts'
 import type { Mailer } from './ports/mailer.ts'
 import type { ModelHub } from './ports/model-hub.ts'
-import type { ModelRuntime } from './ports/model-runtime.ts'
+import type { ModelRuntimes } from './ports/model-runtime.ts'
 import type { ModelStore } from './ports/model-store.ts'
 import type { PaymentProcessor } from './ports/payment-processor.ts'
 
@@ -24,7 +24,7 @@ export interface Services {
   notifications: Notifications
   jobs: Jobs
   mailer: Mailer
-  runtime: ModelRuntime
+  runtimes: ModelRuntimes
   hub: ModelHub
   modelStore: ModelStore
   fileHasher: FileHasher

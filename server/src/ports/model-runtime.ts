@@ -229,7 +229,7 @@ export type ModelAvailability = (variant: ModelVariant) => string | null
 
 /** Methods are idempotent, return within seconds, and can be repeated after a crash. Errors are transient. */
 export interface ModelRuntime {
-  /** A label for people. Code depends on the facts below instead. */
+  /** Its name in RUNTIME, which instances keep. Code depends on the facts below instead. */
   readonly name: string
   /** The engines of this runtime, at most one per format; others after an installation */
   readonly engines: readonly RuntimeEngine[]
@@ -286,6 +286,37 @@ export interface ModelRuntime {
   readEngineError?(response: EngineErrorResponse): EngineError | null
   /** The only name that an engine accepts; for runtimes that can't choose it, or need one for each engine. */
   nameModel?(spec: Pick<EngineSpec, 'engineId' | 'modelUid'>): string
+  /** Closes this process's connections. Engines keep running. */
+  close(): Promise<void>
+}
+
+/** An offer with what its runtime says about all of its offers. */
+export interface RuntimeOffer extends InstanceOffer {
+  runtime: OfferingRuntime
+}
+
+/** What decides how a runtime's offers serve a model. */
+export interface OfferingRuntime extends Pick<ModelRuntime, 'name' | 'engines' | 'sharedCapacity'> {
+  /** Omitted where it loads every variant of its formats */
+  availability?: ModelAvailability | undefined
+}
+
+/** The runtimes of an installation, and what any of them can do. */
+export interface ModelRuntimes extends Pick<ModelRuntime, 'weightCache' | 'hostEngines'> {
+  /** At least one, in the order in which RUNTIME names them */
+  readonly all: readonly ModelRuntime[]
+  /** The engines of all. Several may load the same format. */
+  readonly engines: readonly RuntimeEngine[]
+  /** True if any of them loads files that people uploaded */
+  readonly loadsUploads: boolean
+  /** Like that of the runtime that has it; null without one */
+  checkChatTemplate(templates: ChatTemplates): Promise<string | null>
+  /** The runtime of an instance; undefined before its hardware is chosen */
+  find(name: string | null): ModelRuntime | undefined
+  /** The runtime of an instance with hardware. Throws `runtime_unavailable` if it is not configured. */
+  get(name: string | null): ModelRuntime
+  /** The offers of all. */
+  listOffers(): Promise<RuntimeOffer[]>
   /** Closes this process's connections. Engines keep running. */
   close(): Promise<void>
 }

@@ -96,8 +96,8 @@ async function listenForProbes(application: Application, config: Config): Promis
   }
 }
 
-function describeReady({ config, runtime }: Application, address: string): { ready: Ready } {
-  const engines = runtime.engines.map(({ title, versionPrefix, version }) =>
+function describeReady({ config, runtimes }: Application, address: string): { ready: Ready } {
+  const engines = runtimes.engines.map(({ title, versionPrefix, version }) =>
     version === null ? title : `${title} ${versionPrefix}${version}`,
   )
   return { ready: { address, dataDirectory: config.dataDirectory, engines } }

@@ -18,7 +18,7 @@ export async function buildWorkerServer(application: Application): Promise<App> 
   measureOperations(app.metrics, application)
   measureFleet(app.metrics, application)
   measureGpus(app.metrics, application)
-  measureWeightCache(app.metrics, application.runtime)
+  measureWeightCache(app.metrics, application.runtimes)
   healthRoutes(app, application)
   return app
 }

@@ -8,6 +8,7 @@ import { createSmtpMailer } from '../adapters/mailer/smtp.ts'
 import { createHuggingFaceHub } from '../adapters/model-hub/hugging-face.ts'
 import { createDiskStore } from '../adapters/model-store/disk.ts'
 import { withLeftFiles } from '../adapters/model-store/left-files.ts'
+import { joinRuntimes } from '../adapters/model-runtime/join-runtimes.ts'
 import { createLocalRuntime } from '../adapters/model-runtime/local/runtime.ts'
 import { withWarmUp } from '../adapters/model-runtime/warm-up.ts'
 import { createXinferenceRuntime } from '../adapters/model-runtime/xinference/runtime.ts'
@@ -23,7 +24,7 @@ import type { Jobs } from '../jobs/queue.ts'
 import type { IdentityProvider } from '../ports/identity-provider.ts'
 import type { Mailer } from '../ports/mailer.ts'
 import type { ModelHub } from '../ports/model-hub.ts'
-import type { InstanceType, ModelRuntime } from '../ports/model-runtime.ts'
+import type { InstanceType, ModelRuntime, ModelRuntimes } from '../ports/model-runtime.ts'
 import type { ModelStore } from '../ports/model-store.ts'
 import type { PaymentProcessor } from '../ports/payment-processor.ts'
 
@@ -66,12 +67,12 @@ export function createPaymentProcessor(
   return createStripeProcessor({ name: 'stripe', ...billing.stripe, installation, transport: proxy })
 }
 
-export async function createRuntime(
+export async function createRuntimes(
   config: Config,
   instanceTypes: readonly InstanceType[],
   services: RuntimeServices,
-): Promise<ModelRuntime> {
-  return withWarmUp(await openRuntime(config, instanceTypes, services), mainProtocols)
+): Promise<ModelRuntimes> {
+  return joinRuntimes([withWarmUp(await openRuntime(config, instanceTypes, services), mainProtocols)])
 }
 
 interface RuntimeServices {

@@ -8,7 +8,7 @@ import {
   createMailer,
   createModelStore,
   createPaymentProcessor,
-  createRuntime,
+  createRuntimes,
   openSandbox,
 } from './choose-adapters.ts'
 import type { Config } from '../config/config.ts'
@@ -24,6 +24,7 @@ import { assertChargeable } from '../features/metering/prices.ts'
 import { readPrices } from '../features/metering/read-prices.ts'
 import { TokenJournal } from '../features/metering/token-journal.ts'
 import { openQueue } from '../jobs/queue.ts'
+import { joinRuntimes } from '../adapters/model-runtime/join-runtimes.ts'
 import { createFileHasher } from '../base/file-hasher.ts'
 import { openLog } from '../base/log.ts'
 import type { Log } from '../base/log.ts'
@@ -35,6 +36,7 @@ import { ObservedTime } from '../base/observed-time.ts'
 export interface Overrides {
   log?: Log | undefined
   clock?: (() => Date) | undefined
+  /** The only runtime, instead of those of RUNTIME */
   runtime?: ModelRuntime | undefined
   /** True to leave the catalog as the server wrote it, for programs beside a server. Default: false */
   keepsCatalog?: boolean | undefined
@@ -86,10 +88,12 @@ export async function createApplication(config: Config, overrides: Overrides = {
     assertChargeable(prices, clock(), payments.maxPrices)
     const modelStore = await createModelStore(config, log, clock)
     opened.defer(() => modelStore.close())
-    const runtime =
-      overrides.runtime ??
-      (await createRuntime(config, instanceTypes, { log, clock, observedTime: hostTime, modelStore }))
-    opened.defer(() => runtime.close())
+    const runtimeServices = { log, clock, observedTime: hostTime, modelStore }
+    const runtimes =
+      overrides.runtime === undefined
+        ? await createRuntimes(config, instanceTypes, runtimeServices)
+        : joinRuntimes([overrides.runtime])
+    opened.defer(() => runtimes.close())
     const hub = createHub(config)
     opened.defer(() => hub.close())
     const fileHasher = createFileHasher()
@@ -98,7 +102,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     opened.defer(() => tokens.close())
     // Closes before the journal, in which it records what aborted requests used.
     const inference = await openInference(
-      { db, clock, config, log, notifications, prices, runtime, secretKey },
+      { db, clock, config, log, notifications, prices, runtimes, secretKey },
       config.inference,
     )
     opened.defer(() => inference.close())
@@ -113,7 +117,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       sessions,
       jobs,
       mailer,
-      runtime,
+      runtimes,
       hub,
       modelStore,
       fileHasher,

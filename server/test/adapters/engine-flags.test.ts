@@ -9,10 +9,11 @@ import { readCatalogFile } from '../../src/features/catalog/sources/file.ts'
 import { findEngine } from '../../src/features/catalog/engine-choice.ts'
 import { readInstanceTypesFile } from '../../src/features/placement/instance-types-file.ts'
 import { selectInstance, sizeOffer } from '../../src/features/placement/instance-selection.ts'
-import type { SelectionRules } from '../../src/features/placement/instance-selection.ts'
+import type { PricedOffer, SelectionRules } from '../../src/features/placement/instance-selection.ts'
 import { noMinimums } from '../../src/features/placement/serving-capacity.ts'
 import type { EngineSpec } from '../../src/ports/model-runtime.ts'
 import type { ModelVariant } from '../../src/ports/model-variant.ts'
+import { makeOffering } from '../support/engines.ts'
 import { llamaServerOptions, vllmOptions } from '../support/engine-options.ts'
 
 const fileOf = (name: string) => fileURLToPath(new URL(`../../../catalog/${name}`, import.meta.url))
@@ -29,22 +30,18 @@ const settings = {
   server: null,
 }
 const formats = ['pytorch', 'awq', 'gptq', 'fp8', 'ggufv2']
-const offers = mergeOffers(
-  types,
-  types.map(({ name }) => ({ instanceType: name, formats })),
-  0.9,
-).map((offer) => ({
-  ...offer,
-  pricePerHour: types.find(({ name }) => name === offer.instanceType)!.pricePerHour,
-}))
-
-function makeRules(vllm: string = images.vllm): SelectionRules {
-  return {
-    engines: listEngines({ ...images, vllm }),
-    ceilings: { contextTokens: null, parallelSequences: 256 },
-    shared: { contextTokens: 8192, parallelSequences: 4 },
-    minimums: noMinimums,
-  }
+function listOffers(vllm: string = images.vllm): PricedOffer[] {
+  const found = types.map(({ name }) => ({ instanceType: name, formats }))
+  return mergeOffers(types, found, 0.9).map((offer) => ({
+    ...offer,
+    pricePerHour: types.find(({ name }) => name === offer.instanceType)!.pricePerHour,
+    runtime: makeOffering(listEngines({ ...images, vllm })),
+  }))
+}
+const offers = listOffers()
+const rules: SelectionRules = {
+  ceilings: { contextTokens: null, parallelSequences: 256 },
+  minimums: noMinimums,
 }
 
 function readOptions({ engine, args }: EnginePlan): Map<string, string> {
@@ -64,7 +61,7 @@ function readOptions({ engine, args }: EnginePlan): Map<string, string> {
 
 function makeSpec(variant: ModelVariant, instanceType: string, gpuCount: number): EngineSpec | null {
   const offer = offers.find((each) => each.instanceType === instanceType)!
-  const sizing = sizeOffer(variant, offer, makeRules())
+  const sizing = sizeOffer(variant, offer, rules)
   if (sizing === null) return null
   expect(sizing.estimate.totalBytes).toBeLessThanOrEqual(offer.memoryBytes)
   return {
@@ -85,7 +82,7 @@ function makeSpec(variant: ModelVariant, instanceType: string, gpuCount: number)
 test('every variant on every instance type that fits: documented options, and numbers that the model and the memory allow', () => {
   let planned = 0
   for (const { variant, tags } of variants) {
-    const { considered } = selectInstance(variant, offers, makeRules(), [])
+    const { considered } = selectInstance(variant, offers, rules, [])
     for (const { offer } of considered.filter(({ fits }) => fits)) {
       const spec = makeSpec(variant, offer.instanceType, offer.gpuCount)!
       const type = types.find(({ name }) => name === offer.instanceType)!
@@ -109,17 +106,17 @@ test('every variant on every instance type that fits: documented options, and nu
 })
 
 test.each(Object.values(defaultImages.vllm))('every variant runs on some instance type with %s', (vllm) => {
-  const rules = makeRules(vllm)
+  const ofVersion = listOffers(vllm)
   const infeasible = variants.filter(
-    ({ variant }) => selectInstance(variant, offers, rules, []).outcome === 'infeasible',
+    ({ variant }) => selectInstance(variant, ofVersion, rules, []).outcome === 'infeasible',
   )
   expect(infeasible.map(({ variant }) => `${variant.modelName} ${variant.format}`)).toEqual([])
 })
 
 test('vLLM 0.14 is too old for the models that it cannot load or parse, and only for these', () => {
-  const rules = makeRules('vllm/vllm-openai:v0.14.0')
+  const old = listOffers('vllm/vllm-openai:v0.14.0')
   const outdated = variants.filter(({ variant }) => {
-    const { considered } = selectInstance(variant, offers, rules, [])
+    const { considered } = selectInstance(variant, old, rules, [])
     return considered.every(({ reason }) => reason.includes('vLLM 0.14.0 is too old'))
   })
   const names = [...new Set(outdated.map(({ variant }) => variant.modelName))]
@@ -128,7 +125,7 @@ test('vLLM 0.14 is too old for the models that it cannot load or parse, and only
      glm-5.3 glm-5 glm-4.7 glm-4.7-flash kimi-k2.7-code kimi-k2.6 minimax-m3 minimax-m2.7 nemotron-3.5-lightning nemotron-3-super
      granite-4.1 granite-4.0-micro`.split(/\s+/),
   )
-  for (const { variant } of outdated) expect(findEngine(variant, rules.engines)?.name).toBe('vllm')
+  for (const { variant } of outdated) expect(findEngine(variant, old[0]!.runtime.engines)?.name).toBe('vllm')
 })
 
 test('Xinference separates the thoughts of the models whose tags it knows', () => {

@@ -115,7 +115,7 @@ test('an uploaded model is in the bucket only, is read in ranges, answers, and l
   expect([...listParts(server.dataDirectory), ...listContents(server.dataDirectory)]).toEqual([])
   const deployment = await deploy(admin, model.model_name)
   await expectAnswer(admin, model.model_name)
-  const weights = await server.application.runtime.weightCache!.list()
+  const weights = await server.application.runtimes.weightCache!.list()
   expect(weights).toEqual([expect.objectContaining({ name: `uploads/${sha256(tiny)}.gguf`, isNeeded: true })])
 
   const url = `${server.url}/api/v1/model-files/${sha256(tiny)}.gguf`
@@ -133,7 +133,7 @@ test('an uploaded model is in the bucket only, is read in ranges, answers, and l
   await waitForStatus(admin, deployment.id, 'terminated')
   expect((await admin.delete(`${models}/${model.id}`)).status).toBe(204)
   expect(await bucket.list()).toEqual([])
-  expect(await server.application.runtime.weightCache!.prune()).toHaveLength(1)
+  expect(await server.application.runtimes.weightCache!.prune()).toHaveLength(1)
 })
 
 test('a server without the disk of another one refuses its parts, and serves its models', async () => {

@@ -42,14 +42,14 @@ const gibibyte = 2 ** 30
 
 /** Gives the host two GPUs: the deployment uses 5 GiB of the first, and others 2 GiB of each. */
 async function simulateGpus(): Promise<void> {
-  const { db, runtime } = server.application
+  const { db, runtimes } = server.application
   const { id: engineId } = await db
     .selectFrom('instances')
     .select('id')
     .where('deployment_id', '=', deploymentId)
     .executeTakeFirstOrThrow()
   const gpu = { name: 'NVIDIA L4', totalBytes: 24 * gibibyte, othersBytes: 2 * gibibyte }
-  runtime.hostEngines!.measureGpus = async () => [
+  runtimes.hostEngines!.measureGpus = async () => [
     { ...gpu, id: 'GPU-5c2d8f1a', utilization: 0.75, engines: [{ engineId, usedBytes: 5 * gibibyte }] },
     { ...gpu, id: 'GPU-90cc3e07', utilization: null, engines: [] },
   ]

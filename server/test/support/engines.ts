@@ -3,7 +3,8 @@ import { vllm } from '../../src/adapters/model-runtime/engines/vllm.ts'
 import { embedded } from '../../src/adapters/model-runtime/local/engine/embedded.ts'
 import type { ServedModel } from '../../src/features/placement/memory-estimate.ts'
 import type { ModelVariant } from '../../src/ports/model-variant.ts'
-import type { RuntimeEngine } from '../../src/ports/runtime-engine.ts'
+import type { OfferingRuntime } from '../../src/ports/model-runtime.ts'
+import type { RuntimeEngine, ServingCapacity } from '../../src/ports/runtime-engine.ts'
 
 /** The engines that Berth knows. */
 export const engines = {
@@ -16,4 +17,12 @@ export const engines = {
 export function serve(variant: ModelVariant): ServedModel {
   const isGguf = engines.llamaCpp.formats.some((format) => format === variant.format)
   return { variant, engine: isGguf ? engines.llamaCpp : engines.vllm }
+}
+
+/** A runtime with these engines, for offers. */
+export function makeOffering(
+  list: readonly RuntimeEngine[] = [engines.vllm, engines.llamaCpp],
+  sharedCapacity: ServingCapacity | null = null,
+): OfferingRuntime {
+  return { name: 'test', engines: list, sharedCapacity }
 }

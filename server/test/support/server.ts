@@ -74,9 +74,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       app.server.closeAllConnections()
       await app.close()
       await worker?.stop()
-      const { runtime } = application
-      for (const id of await runtime.listEngineIds()) {
-        while (!(await runtime.release(id))) await new Promise(setImmediate)
+      for (const runtime of application.runtimes.all) {
+        for (const id of await runtime.listEngineIds()) {
+          while (!(await runtime.release(id))) await new Promise(setImmediate)
+        }
       }
       await application.close()
       await database.drop()

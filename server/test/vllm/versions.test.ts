@@ -80,7 +80,7 @@ async function askVersions(id: string): Promise<string[]> {
   const { instances } = await read(id)
   return Promise.all(
     instances.map(async (instance: { id: string }) => {
-      const engine = await server.application.runtime.observeEngine(instance.id)
+      const engine = await server.application.runtimes.all[0]!.observeEngine(instance.id)
       if (engine.phase !== 'ready') throw new Error(JSON.stringify(engine))
       return ((await (await fetch(`${engine.endpoint.baseUrl}/version`)).json()) as { version: string })
         .version

@@ -86,7 +86,7 @@ describe('a deployment on a real vLLM', () => {
 
   async function findEngine(id: string): Promise<string> {
     const { instances } = (await client.get(`/api/v1/model-deployments/${id}`)).body
-    const engine = await server.application.runtime.observeEngine(instances[0].id)
+    const engine = await server.application.runtimes.all[0]!.observeEngine(instances[0].id)
     if (engine.phase !== 'ready') throw new Error(JSON.stringify(engine))
     return engine.endpoint.baseUrl
   }

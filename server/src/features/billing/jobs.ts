@@ -21,7 +21,7 @@ declare module '../../jobs/queue.ts' {
   }
 }
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'payments' | 'runtime' | 'prices'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'payments' | 'runtimes' | 'prices'>
 
 export function billingJobs(deps: Deps): Job[] {
   return [

@@ -8,7 +8,7 @@ export type CapabilityTag = (typeof capabilityTags)[number]
 
 /** What a model can do in each of these formats, according to the catalog; nothing for a removed model. */
 export async function listCapabilities(
-  { db, runtime }: Pick<Services, 'db' | 'runtime'>,
+  { db, runtimes }: Pick<Services, 'db' | 'runtimes'>,
   organizationId: number,
   modelName: string,
   formats: readonly string[],
@@ -18,7 +18,7 @@ export async function listCapabilities(
   const { tags, variants } = model.entry
   const served = formats.map((format) => {
     const ofFormat = variants.filter((variant) => variant.format === format)
-    return listServedTags({ tags, variants: ofFormat }, runtime.engines)
+    return listServedTags({ tags, variants: ofFormat }, runtimes.engines)
   })
   return capabilityTags.filter((tag) => served.every((each) => each.includes(tag)))
 }

@@ -15,12 +15,12 @@ import { findModelById, listModels } from './store.ts'
 
 const tags = ['Catalog']
 
-type Deps = Pick<Services, 'db' | 'runtime'> & {
+type Deps = Pick<Services, 'db' | 'runtimes'> & {
   /** Resolves to a function that finds the default variant of a model on the current hardware */
   readDefaults: () => Promise<(model: CatalogModel) => CatalogVariant>
 }
 
-export function catalogRoutes(app: App, { db, runtime, readDefaults }: Deps): void {
+export function catalogRoutes(app: App, { db, runtimes, readDefaults }: Deps): void {
   app.get(
     '/api/v1/deployable-models',
     {
@@ -43,7 +43,7 @@ export function catalogRoutes(app: App, { db, runtime, readDefaults }: Deps): vo
       })
       const findDefault = await readDefaults()
       return {
-        items: rows.map((row) => toDeployableModelBody(row, findDefault(row.entry), runtime.engines)),
+        items: rows.map((row) => toDeployableModelBody(row, findDefault(row.entry), runtimes.engines)),
       }
     },
   )
@@ -66,7 +66,7 @@ export function catalogRoutes(app: App, { db, runtime, readDefaults }: Deps): vo
       const row = await findModelById(db, viewer.organizationId, params.model_id, query.enabled_only)
       if (row === undefined) throw new NotFoundError('Model not found.')
       const findDefault = await readDefaults()
-      return toDeployableModelBody(row, findDefault(row.entry), runtime.engines)
+      return toDeployableModelBody(row, findDefault(row.entry), runtimes.engines)
     },
   )
 }

@@ -93,7 +93,7 @@ export const deployableModelsBody = z
   .object({ items: z.array(deployableModelBody).describe('The models in catalog order') })
   .meta({ id: 'DeployableModels', description: 'The models of the catalog' })
 
-/** `usual` is the default variant, and `engines` are those of the runtime, whose abilities the tags claim. */
+/** `usual` is the default variant. The tags claim what any of the `engines` of all runtimes can do. */
 export function toDeployableModelBody(
   row: StoredModel,
   usual: CatalogVariant,

@@ -32,7 +32,7 @@ import type { DeploymentAct } from './state/judge-access.ts'
 import { deploymentParams, deploymentQuery, toReference } from './schemas.ts'
 import { listActivity, listEvents } from './state/store.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtime'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtimes'>
 
 const tags = ['Deployments']
 const prefix = '/api/v1/model-deployments'

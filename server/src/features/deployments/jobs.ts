@@ -16,7 +16,7 @@ declare module '../../jobs/queue.ts' {
 }
 
 export function deploymentJobs(
-  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'runtime' | 'prices'>,
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'runtimes' | 'prices'>,
 ): Job[] {
   return [
     { name: 'sweep-orphans', cron: '* * * * *', run: () => sweepOrphans(deps) },

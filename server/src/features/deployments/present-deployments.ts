@@ -7,12 +7,12 @@ import type { deploymentBody } from './schemas.ts'
 import { findOwners } from './state/store.ts'
 import type { DeploymentSummary } from './state/store.ts'
 
-type Deps = Pick<Services, 'db' | 'runtime'>
+type Deps = Pick<Services, 'db' | 'runtimes'>
 type DeploymentBody = z.infer<typeof deploymentBody>
 
 /** The API's objects of these deployments, with their owners and instances. */
 export async function presentDeployments(
-  { db, runtime }: Deps,
+  { db, runtimes }: Deps,
   deployments: readonly DeploymentSummary[],
 ): Promise<DeploymentBody[]> {
   const [owners, instances] = await Promise.all([
@@ -35,7 +35,7 @@ export async function presentDeployments(
       owners.get(deployment.user_id)!,
       instances.get(deployment.id) ?? [],
       loads,
-      runtime.engines,
+      runtimes,
     ),
   )
 }

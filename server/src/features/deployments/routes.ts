@@ -35,7 +35,7 @@ import { terminateDeployment } from './changes/terminate.ts'
 import { wakeForPerson } from './serving/wake.ts'
 import { measureWeightCache } from './serving/weight-cache-metrics.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtime' | 'prices'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtimes' | 'prices'>
 
 const tags = ['Deployments']
 const prefix = '/api/v1/model-deployments'
@@ -51,7 +51,7 @@ const deploymentErrors = [
 ] as const
 
 export function deploymentRoutes(app: App, deps: Deps): void {
-  measureWeightCache(app.metrics, deps.runtime)
+  measureWeightCache(app.metrics, deps.runtimes)
 
   app.get(
     prefix,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
+import type { ModelRuntimes } from '../../ports/model-runtime.ts'
 import { modelTypes } from '../../ports/model-variant.ts'
 import type { ModelLora } from '../../ports/model-variant.ts'
 import {
@@ -29,7 +29,6 @@ import { listScopes } from './state/list-scope.ts'
 import { referenceScopes } from './state/access-deployment.ts'
 import type { DeploymentReference } from './state/access-deployment.ts'
 import { hasLora } from './state/resize.ts'
-import type { ServingEngine } from './state/tables.ts'
 import type { DeploymentSummary } from './state/store.ts'
 import { findWaitingFor, toStatusMessage } from './state/waiting.ts'
 
@@ -245,14 +244,14 @@ export function toDeploymentBody(
   /** The live ones, oldest first, or the last one */
   instances: readonly Instance[],
   loads: ReadonlyMap<string, InstanceLoad>,
-  engines: readonly RuntimeEngine[],
+  runtimes: Pick<ModelRuntimes, 'find'>,
 ): z.infer<typeof deploymentBody> {
   const instance = findShownInstance(deployment, instances)
   return {
     ...deployment,
     ...toHardware(instance),
     ...toSelection(deployment, instance),
-    engine: toEngine(deployment, instance?.engine ?? null, engines),
+    engine: toEngine(deployment, instance, runtimes),
     context_tokens: instance?.context_tokens ?? null,
     parallel_sequences: instance?.parallel_sequences ?? null,
     policy: {
@@ -286,10 +285,12 @@ function findShownInstance({ status }: DeploymentSummary, instances: readonly In
 
 function toEngine(
   { model_format: format }: DeploymentSummary,
-  engine: ServingEngine | null,
-  engines: readonly RuntimeEngine[],
+  instance: Instance | null,
+  runtimes: Pick<ModelRuntimes, 'find'>,
 ): z.infer<typeof deploymentBody>['engine'] {
-  if (engine === null) return null
+  const engine = instance?.engine ?? null
+  if (instance === null || engine === null) return null
+  const { engines = [] } = runtimes.find(instance.runtime) ?? {}
   const { versions: [newest] = [], name } = findEngine({ format }, engines) ?? {}
   const isNewer = newest !== undefined && name === engine.name && newest !== engine.version
   return { ...engine, update: isNewer ? newest : null }

@@ -19,7 +19,7 @@ import { unknownUrl } from './unknown-routes.ts'
 import { openAiErrorBody } from './protocols/openai.ts'
 import { modelBody, modelParams, modelsBody, slashedParams } from './schemas.ts'
 
-type Deps = AskerDeps & Pick<Services, 'runtime'>
+type Deps = AskerDeps & Pick<Services, 'runtimes'>
 
 const tags = ['Inference']
 

@@ -35,7 +35,7 @@ const sliceMilliseconds = 2
 
 type Deps = Pick<
   Services,
-  'db' | 'clock' | 'config' | 'log' | 'notifications' | 'prices' | 'runtime' | 'secretKey'
+  'db' | 'clock' | 'config' | 'log' | 'notifications' | 'prices' | 'runtimes' | 'secretKey'
 >
 
 /** Connects to no engine until the first request. */

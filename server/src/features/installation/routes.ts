@@ -10,8 +10,8 @@ export function installationRoutes(
   {
     db,
     config,
-    runtime,
-  }: Pick<Services, 'db' | 'runtime'> & {
+    runtimes,
+  }: Pick<Services, 'db' | 'runtimes'> & {
     config: Pick<Config, 'billing' | 'mail' | 'registration' | 'sso' | 'uploads'>
   },
 ): void {
@@ -40,7 +40,7 @@ export function installationRoutes(
         registration: config.registration.mode,
         registration_domains: config.registration.domains,
         billing: config.billing.isOn,
-        model_uploads: config.uploads.quotaBytes !== null && runtime.loadsUploads === true,
+        model_uploads: config.uploads.quotaBytes !== null && runtimes.loadsUploads,
         accounts_exist: accountsExist,
       }
     },

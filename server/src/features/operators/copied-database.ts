@@ -25,11 +25,12 @@ export async function takeOver({ db }: Pick<Services, 'db'>, operator: Actor): P
  * Returns a refusal, as while the compute backend has engines, which are the original's.
  */
 export async function forkInstallation(
-  { db, clock, runtime, jobs }: Pick<Services, 'db' | 'clock' | 'runtime' | 'jobs'>,
+  { db, clock, runtimes, jobs }: Pick<Services, 'db' | 'clock' | 'runtimes' | 'jobs'>,
   operator: Actor,
 ): Promise<string | null> {
   if (!(await isCopy(db))) return noCopy
-  const { length: engines } = await runtime.listEngineIds()
+  const held = await Promise.all(runtimes.all.map((runtime) => runtime.listEngineIds()))
+  const { length: engines } = held.flat()
   if (engines > 0) {
     return `The compute backend has ${engines} engines, and this installation would release those that it doesn't know. Give it a backend of its own, such as another DATA_DIR or namespace.`
   }

@@ -8,7 +8,7 @@ import { listUnpinnedRepositories } from '../catalog/pins.ts'
 import { examineTargets } from './ask-targets.ts'
 import type { Finding } from './finding.ts'
 
-type Deps = Pick<Services, 'config' | 'clock' | 'db' | 'mailer' | 'runtime' | 'payments'>
+type Deps = Pick<Services, 'config' | 'clock' | 'db' | 'mailer' | 'runtimes' | 'payments'>
 
 const lowDiskBytes = 5 * 1024 ** 3
 const overdueMinutes = 10
@@ -20,7 +20,7 @@ export async function examine(deps: Deps): Promise<Finding[]> {
     database: checkDatabase,
     clock: checkClock,
     mail: checkMail,
-    runtime: checkRuntime,
+    runtime: checkRuntimes,
     engines: checkEngines,
     disk: checkDisk,
     keys: checkKeys,
@@ -81,16 +81,19 @@ async function checkMail({ db, config }: Deps) {
   }
 }
 
-async function checkRuntime({ runtime }: Deps) {
-  const engines = await runtime.listEngineIds()
-  return { state: `${runtime.name}: holds ${engines.length} instances`, remedy: null }
+async function checkRuntimes({ runtimes }: Deps) {
+  const states = runtimes.all.map(async (runtime) => {
+    const { length } = await runtime.listEngineIds()
+    return `${runtime.name}: holds ${length} instances`
+  })
+  return { state: (await Promise.all(states)).join(', '), remedy: null }
 }
 
 /** GPUs that no engine can use, or the engines that serve */
-async function checkEngines({ runtime }: Deps) {
-  const report = await runtime.hostEngines?.report()
+async function checkEngines({ runtimes }: Deps) {
+  const report = await runtimes.hostEngines?.report()
   if (report === undefined) {
-    return { state: runtime.engines.map(({ title }) => title).join(', '), remedy: null }
+    return { state: runtimes.engines.map(({ title }) => title).join(', '), remedy: null }
   }
   const { gpus, engines } = report
   const obstacles = [
@@ -150,7 +153,7 @@ async function checkJobs({ db }: Deps) {
 }
 
 async function checkCatalog(deps: Deps) {
-  const { unpinned, total } = deps.runtime.usesCatalogWeights
+  const { unpinned, total } = deps.runtimes.all.some(({ usesCatalogWeights }) => usesCatalogWeights)
     ? await listUnpinnedRepositories(deps)
     : { unpinned: [], total: 0 }
   const names = [...unpinned.slice(0, 3), ...(unpinned.length > 3 ? [`${unpinned.length - 3} more`] : [])]

@@ -18,7 +18,7 @@ const labelNames = ['gpu', 'deployment', 'model'] as const
 /** Adds gauges of the GPUs of this process's host, where the runtime knows them. */
 export function measureGpus(
   register: Registry,
-  { db, runtime: { hostEngines } }: Pick<Services, 'db' | 'runtime'>,
+  { db, runtimes: { hostEngines } }: Pick<Services, 'db' | 'runtimes'>,
 ): void {
   if (hostEngines === undefined) return
   const read = shareReading(() => readGpus(db, hostEngines))

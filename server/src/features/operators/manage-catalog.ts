@@ -31,7 +31,7 @@ export async function listCatalog({ db }: Pick<Services, 'db'>) {
 
 /** Adds a repository's model for all organizations, read with `HF_TOKEN`. Throws an import's errors. */
 export async function importCatalogModel(
-  deps: Deps & Pick<Services, 'hub' | 'runtime' | 'modelStore' | 'secretKey'>,
+  deps: Deps & Pick<Services, 'hub' | 'runtimes' | 'modelStore' | 'secretKey'>,
   operator: Actor,
   text: string,
   given: { name?: string | undefined; revision?: string | undefined },

@@ -3,7 +3,7 @@ import { NotFoundError } from '../../base/errors.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { Database } from '../../database/tables.ts'
 import type { GpuMemory } from '../../ports/host-engines.ts'
-import type { CachedWeights, InstanceOffer, ModelRuntime } from '../../ports/model-runtime.ts'
+import type { CachedWeights, InstanceOffer, ModelRuntimes } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { queryRuntime } from '../placement/query-runtime.ts'
@@ -41,26 +41,26 @@ const mostRows = 1000
 export async function readMachines({
   db,
   log,
-  runtime,
-}: Pick<Services, 'db' | 'log' | 'runtime'>): Promise<Machines> {
+  runtimes,
+}: Pick<Services, 'db' | 'log' | 'runtimes'>): Promise<Machines> {
   const instances = await listPlaced(db)
   const [offers, report] = await queryRuntime({ log }, 'instance types', () =>
-    Promise.all([runtime.listOffers(), runtime.hostEngines?.report()]),
+    Promise.all([runtimes.listOffers(), runtimes.hostEngines?.report()]),
   )
   return {
-    runtime: runtime.name,
+    runtime: runtimes.all.map(({ name }) => name).join(', '),
     gpus: (report?.gpus ?? []).map(({ name, memory, obstacle }) => ({
       name,
       memory,
       obstacle: obstacle === null ? null : `${obstacle.reason} ${obstacle.remedy}`,
     })),
-    engines: report?.engines ?? listEngines(runtime),
+    engines: report?.engines ?? listEngines(runtimes),
     instanceTypes: offers.map((offer) => ({ ...offer, promisedBytes: sumMemory(instances, offer) })),
     instances,
   }
 }
 
-function listEngines({ engines }: ModelRuntime) {
+function listEngines({ engines }: ModelRuntimes) {
   return engines.map(({ title }) => ({ title, version: null, isUsed: true, reason: null }))
 }
 
@@ -108,10 +108,12 @@ export async function listWaiting({ db }: Pick<Services, 'db'>): Promise<Waiting
 }
 
 /** The weights on the host of the server; null where they are on machines of the runtime. */
-export async function readWeights({
-  runtime,
-}: Pick<Services, 'runtime'>): Promise<{ items: CachedWeights[]; bytes: number; limitBytes: number } | null> {
-  const { weightCache } = runtime
+export async function readWeights({ runtimes }: Pick<Services, 'runtimes'>): Promise<{
+  items: CachedWeights[]
+  bytes: number
+  limitBytes: number
+} | null> {
+  const { weightCache } = runtimes
   if (weightCache === undefined) return null
   const [items, size] = await Promise.all([weightCache.list(), weightCache.measure()])
   return { items: items.toReversed(), ...size }

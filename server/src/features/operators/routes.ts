@@ -28,7 +28,7 @@ import {
   waitingBody,
 } from './schemas.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'mailer' | 'payments' | 'runtime'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'mailer' | 'payments' | 'runtimes'>
 
 const config = { permission: null, admitsServices: false, operatorsOnly: true } as const
 const tags = ['Operators']

@@ -23,16 +23,16 @@ export interface ModelRequest {
 
 /** Builds a repository's model, of runnable variants. Throws like `readContents`, `base_model_not_found`. */
 export async function buildModel(
-  deps: Pick<Services, 'runtime'> & BaseDeps,
+  deps: Pick<Services, 'runtimes'> & BaseDeps,
   organizationId: number | null,
   request: ModelRequest,
 ): Promise<CatalogModel> {
-  const { engines } = deps.runtime
+  const { engines } = deps.runtimes
   const { repository, variants } = await readContents(deps, request)
   const obstacles = variants.map((variant) => ({ variant, obstacle: findObstacle(variant, engines) }))
   const loadable = obstacles.flatMap(({ variant, obstacle }) => (obstacle === null ? [variant] : []))
   if (loadable.length === 0) throw toNoWeights(repository.name, obstacles)
-  await requireSafeTemplates(deps.runtime, loadable)
+  await requireSafeTemplates(deps.runtimes, loadable)
   const base = await requireBase(deps, organizationId, loadable, request.baseModel)
   const origin = fromRepository(repository, organizationId === null ? 'installation' : 'organization')
   const head = toRepositoryHead(request.modelName, repository, loadable)

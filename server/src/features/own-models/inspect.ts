@@ -28,7 +28,16 @@ import type { VariantOrigin } from './to-model.ts'
 
 export type InspectDeps = Pick<
   Services,
-  'db' | 'hub' | 'modelStore' | 'fileHasher' | 'runtime' | 'clock' | 'config' | 'log' | 'prices' | 'secretKey'
+  | 'db'
+  | 'hub'
+  | 'modelStore'
+  | 'fileHasher'
+  | 'runtimes'
+  | 'clock'
+  | 'config'
+  | 'log'
+  | 'prices'
+  | 'secretKey'
 >
 
 export interface RepositoryRequest {
@@ -100,7 +109,7 @@ export async function planVariants(
 ): Promise<Omit<Inspection, 'repository'>> {
   const contents = findLoraContents(variants)
   if (contents === null) return { base: null, variants: await placeAll(deps, modelName, variants, origin) }
-  const { engines } = deps.runtime
+  const { engines } = deps.runtimes
   const found = await findBase(deps, organizationId, contents, baseModel)
   const [base, baseObstacle] = 'reason' in found ? [null, found.reason] : [found, null]
   return {
@@ -120,7 +129,7 @@ async function placeAll(
   variants: readonly RepositoryVariant[],
   origin: VariantOrigin,
 ): Promise<InspectedVariant[]> {
-  const { engines } = deps.runtime
+  const { engines } = deps.runtimes
   const loadable = variants.filter((variant) => findObstacle(variant, engines) === null)
   const results = await placeVariants(
     deps,

@@ -143,5 +143,5 @@ export function ownModelRoutes(app: App, deps: InspectDeps): void {
 
 async function present(deps: InspectDeps, model: StoredModel) {
   const findDefault = await readDefaults(deps)
-  return toDeployableModelBody(model, findDefault(model.entry), deps.runtime.engines)
+  return toDeployableModelBody(model, findDefault(model.entry), deps.runtimes.engines)
 }

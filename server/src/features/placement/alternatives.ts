@@ -32,7 +32,9 @@ export function findAlternatives(
   const above = priced.filter(({ offer, fits }) => fits && priceOf(offer)! >= (priceOf(chosen) ?? Infinity))
   return {
     cheaper: findFirst(below.toReversed(), (offer) =>
-      isSharedOffer(offer) ? null : sizeReducedEngine(toServedModel(variant, rules), offer, rules.ceilings),
+      isSharedOffer(offer)
+        ? null
+        : sizeReducedEngine(toServedModel(variant, offer, rules), offer, rules.ceilings),
     ),
     larger: findFirst(above, (offer) => {
       const other = sizeOffer(variant, offer, rules)

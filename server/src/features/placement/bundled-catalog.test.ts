@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type { ModelVariant } from '../../ports/model-variant.ts'
-import { engines, serve } from '../../../test/support/engines.ts'
+import { makeOffering, serve } from '../../../test/support/engines.ts'
 import { readCatalogFile } from '../catalog/sources/file.ts'
 import { findVariant } from '../catalog/model.ts'
 import { isCommit } from '../catalog/is-commit.ts'
@@ -16,10 +16,9 @@ const variants = models.flatMap((model) => model.variants)
 const nameOf = (variant: (typeof variants)[number]) =>
   `${variant.modelName} ${variant.sizeInBillions} ${variant.format} ${variant.quantization}`
 
+const capacity = { contextTokens: 8192, parallelSequences: 4 }
 const rules: SelectionRules = {
-  engines: [engines.vllm, engines.llamaCpp],
   ceilings: { contextTokens: null, parallelSequences: 256 },
-  shared: { contextTokens: 8192, parallelSequences: 4 },
   minimums: noMinimums,
 }
 
@@ -35,6 +34,7 @@ function listNodes(gpu: string, usableGiB: number): PricedOffer[] {
     computeCapability: 9,
     formats: ['pytorch', 'awq', 'gptq', 'fp8', 'ggufv2'],
     pricePerHour: String(gpuCount * usableGiB),
+    runtime: makeOffering(),
   }))
 }
 const cards = listNodes('80 GB', 79.6)
@@ -61,7 +61,7 @@ test('code of a repository runs only from a pinned commit', () => {
 
 describe('every variant runs on as many cards as its weights suggest', () => {
   test.each(variants.map((variant) => [nameOf(variant), variant] as const))('%s', (_name, variant) => {
-    const estimate = estimateMemory(serve(variant), rules.shared, { gpuCount: 1 })
+    const estimate = estimateMemory(serve(variant), capacity, { gpuCount: 1 })
     expect(estimate.weightBytes).toBeGreaterThan(0)
     expect(estimate.cacheBytes).toBeGreaterThan(0)
     const enough =

@@ -1,5 +1,4 @@
 import type { ModelLora, ModelVariant } from '../../ports/model-variant.ts'
-import type { ServingCapacity } from '../../ports/runtime-engine.ts'
 import type { Services } from '../../services.ts'
 import { findHourlyPrice } from '../metering/instance-prices.ts'
 import { selectInstance } from './instance-selection.ts'
@@ -7,10 +6,7 @@ import type { PricedOffer, SelectionResult, SelectionRules } from './instance-se
 import { noMinimums } from './serving-capacity.ts'
 import type { CapacityMinimums } from './serving-capacity.ts'
 
-type Deps = Pick<Services, 'runtime' | 'clock' | 'config' | 'prices'>
-
-/** The capacity of an engine that shares a host with others, unless the runtime has its own. */
-const defaultSharedCapacity: ServingCapacity = { contextTokens: 8192, parallelSequences: 4 }
+type Deps = Pick<Services, 'runtimes' | 'clock' | 'config' | 'prices'>
 
 const settings = { context: 'ENGINE_MAX_CONTEXT', sequences: 'ENGINE_MAX_SEQUENCES' }
 
@@ -30,37 +26,34 @@ export async function chooseInstance(
   refused: readonly string[],
   adapters: readonly ModelLora[],
 ): Promise<SelectionResult> {
-  const rules = { ...(await readRules(deps, requirements)), adapters }
+  const rules = { ...toRules(deps, requirements), adapters }
   return selectInstance(variant, await listPricedOffers(deps), rules, refused)
 }
 
-/** The runtime's offers with their current prices. Throws if the runtime throws. */
+/** The offers of all runtimes with their current prices. Throws if a runtime throws. */
 export async function listPricedOffers({
-  runtime,
+  runtimes,
   prices,
   clock,
-}: Pick<Deps, 'runtime' | 'prices' | 'clock'>): Promise<PricedOffer[]> {
+}: Pick<Deps, 'runtimes' | 'prices' | 'clock'>): Promise<PricedOffer[]> {
   const now = clock()
-  const offers = await runtime.listOffers()
+  const offers = await runtimes.listOffers()
   return offers.map((offer) => ({ ...offer, pricePerHour: findHourlyPrice(prices, offer, now) }))
 }
 
-/** This runtime's rules to choose and size engines. Throws if the runtime throws. */
-export async function readRules(
-  { runtime, config }: Pick<Deps, 'runtime' | 'config'>,
+/** The rules to choose and size engines. */
+export function toRules(
+  { config }: Pick<Deps, 'config'>,
   { instanceType, ...minimums }: Requirements = noRequirements,
-): Promise<SelectionRules> {
+): SelectionRules {
   const { maxContextTokens, maxSequences } = config.engines
   return {
-    engines: runtime.engines,
     ceilings: {
       contextTokens: maxContextTokens,
       parallelSequences: maxSequences ?? Infinity,
       settings,
     },
-    shared: runtime.sharedCapacity === null ? defaultSharedCapacity : { ...runtime.sharedCapacity, settings },
     minimums,
     instanceType: instanceType ?? undefined,
-    availability: await runtime.readAvailability?.(),
   }
 }

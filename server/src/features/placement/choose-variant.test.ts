@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
-import type { InstanceOffer } from '../../ports/model-runtime.ts'
-import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
-import { engines } from '../../../test/support/engines.ts'
+import { engines, makeOffering } from '../../../test/support/engines.ts'
 import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
 import { chooseVariant } from './choose-variant.ts'
 import type { PricedOffer } from './instance-selection.ts'
@@ -75,6 +73,7 @@ const gpu = (instanceType: string, gibibytes: number, computeCapability: number,
   pricePerHour,
   memoryBytes: Math.floor(0.9 * gibibytes * 2 ** 30),
   formats: ['ggufv2', 'pytorch', 'gptq', 'awq', 'fp8'],
+  runtime: makeOffering(),
 })
 
 const t4 = gpu('t4-x1', 15, 7.5, '0.53')
@@ -84,15 +83,9 @@ const twoH100s = { ...h100, instanceType: 'h100-x2', gpuCount: 2, memoryBytes: 2
 const cpu = { ...gpu('cpu', 256, 0, '0.04'), gpuCount: 0, vendor: null, computeCapability: null }
 const withGguf = { formats: ['ggufv2'] }
 
-function choose(
-  offers: readonly PricedOffer[],
-  choice: VariantChoice = {},
-  list: readonly RuntimeEngine[] = [engines.vllm, engines.llamaCpp],
-) {
+function choose(offers: readonly PricedOffer[], choice: VariantChoice = {}) {
   const { variant, reason } = chooseVariant(model, choice, offers, {
-    engines: list,
     ceilings: { contextTokens: null, parallelSequences: 256 },
-    shared: { contextTokens: 8192, parallelSequences: 4 },
     minimums: noMinimums,
   })
   return { name: `${variant.format} ${variant.sizeInBillions} ${variant.quantization}`, reason }
@@ -125,8 +118,8 @@ test('the request decides what it names', () => {
 })
 
 test('GPUs whose runtime has only llama.cpp: the largest size of its format', () => {
-  const offers = [{ ...h100, ...withGguf }]
-  expect(choose(offers, {}, [engines.embedded])).toMatchObject({
+  const offers = [{ ...h100, ...withGguf, runtime: makeOffering([engines.embedded]) }]
+  expect(choose(offers)).toMatchObject({
     name: 'ggufv2 32 Q8_0',
     reason: expect.stringContaining('the largest size that'),
   })
@@ -141,7 +134,7 @@ test('without its own GPUs an engine gets the default of the catalog', () => {
 })
 
 test('where nothing fits, the catalog decides, and where a CPU is cheaper for one format, the GPUs still count', () => {
-  const tiny: InstanceOffer & PricedOffer = { ...t4, memoryBytes: 2 ** 29 }
+  const tiny: PricedOffer = { ...t4, memoryBytes: 2 ** 29 }
   expect(choose([tiny])).toEqual({ name: 'ggufv2 0.6 Q4_K_M', reason: null })
   expect(choose([{ ...cpu, ...withGguf }, h100]).name).toBe('fp8 32 fp8')
 })

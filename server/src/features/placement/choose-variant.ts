@@ -43,7 +43,7 @@ export function chooseVariant(
   if (usual === null) throw new RangeError(`${model.id} has no such variant`)
   const isOpen = matching.length > 1 && offers.some((offer) => !isSharedOffer(offer))
   const best = isOpen ? findBest(matching, offers, rules) : undefined
-  if (best !== undefined) return { variant: best.variant, reason: explainChoice(best, matching, rules) }
+  if (best !== undefined) return { variant: best.variant, reason: explainChoice(best, matching) }
   const fits = (variant: CatalogVariant) => selectInstance(variant, offers, rules, []).outcome === 'selected'
   const isElsewhere = rules.instanceType !== undefined && !fits(usual)
   return { variant: (isElsewhere ? matching.find(fits) : undefined) ?? usual, reason: null }
@@ -56,9 +56,10 @@ function findBest(
   rules: SelectionRules,
 ): Candidate | undefined {
   for (const sizing of preferredSizings) {
-    const candidates = matching
-      .filter((variant) => findEngine(variant, rules.engines)?.sizing === sizing)
-      .flatMap((variant) => toCandidate(variant, offers, rules))
+    const candidates = matching.flatMap((variant) => {
+      const fitting = offers.filter(({ runtime }) => findEngine(variant, runtime.engines)?.sizing === sizing)
+      return toCandidate(variant, fitting, rules)
+    })
     if (candidates.length > 0) return candidates.toSorted(compareCandidates)[0]
   }
   return undefined
@@ -99,15 +100,11 @@ function isLossy({ bitsPerWeight }: Candidate): boolean {
   return bitsPerWeight < losslessBits
 }
 
-function explainChoice(
-  { variant, offer }: Candidate,
-  matching: readonly CatalogVariant[],
-  { engines }: SelectionRules,
-): string {
+function explainChoice({ variant, offer }: Candidate, matching: readonly CatalogVariant[]): string {
   const { sizeInBillions, format, quantization } = variant
   const isNamed = quantization !== 'none' && quantization !== format
   const name = [`${sizeInBillions}B`, nameFormat(format), ...(isNamed ? [quantization] : [])].join(' ')
-  const title = findEngine(variant, engines)?.title ?? format
+  const title = findEngine(variant, offer.runtime.engines)?.title ?? format
   const hasSizes = matching.some((other) => other.sizeInBillions !== sizeInBillions)
   return hasSizes
     ? `Berth chose ${name}, the largest size that ${title} can serve on ${offer.instanceType}.`

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ModelArchitecture, ModelVariant } from '../../ports/model-variant.ts'
-import { engines, serve } from '../../../test/support/engines.ts'
+import { makeOffering, serve } from '../../../test/support/engines.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { PricedOffer, SelectionRules } from './instance-selection.ts'
 import { estimateMemory } from './memory-estimate.ts'
@@ -9,9 +9,7 @@ import { noMinimums } from './serving-capacity.ts'
 const GiB = 2 ** 30
 const capacity = { contextTokens: 8192, parallelSequences: 4 }
 const rules: SelectionRules = {
-  engines: [engines.vllm, engines.llamaCpp],
   ceilings: { contextTokens: null, parallelSequences: 256 },
-  shared: capacity,
   minimums: noMinimums,
 }
 
@@ -108,6 +106,7 @@ function makeOffers(
     memoryBytes: Math.floor(0.9 * gpuCount * usable * GiB),
     formats: Object.values(formats).map(([format]) => format),
     pricePerHour: String(nominal * gpuCount),
+    runtime: makeOffering(),
   }))
 }
 

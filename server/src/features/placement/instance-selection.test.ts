@@ -1,16 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { ModelVariant } from '../../ports/model-variant.ts'
-import { engines } from '../../../test/support/engines.ts'
+import { makeOffering } from '../../../test/support/engines.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { PricedOffer, SelectionRules } from './instance-selection.ts'
 import { noMinimums } from './serving-capacity.ts'
 
 const GiB = 2 ** 30
 const rules: SelectionRules = {
-  engines: [engines.vllm, engines.llamaCpp],
   ceilings: { contextTokens: 4096, parallelSequences: 2 },
-  shared: { contextTokens: 4096, parallelSequences: 2 },
   minimums: noMinimums,
 }
 
@@ -39,6 +37,7 @@ function offer(instanceType: string, gibibytes: number, changes: Partial<PricedO
     pricePerHour: null,
     memoryBytes: gibibytes * GiB,
     formats: ['ggufv2'],
+    runtime: makeOffering(undefined, { contextTokens: 4096, parallelSequences: 2 }),
     ...changes,
   }
 }
@@ -180,17 +179,17 @@ test('the reason names the setting of a ceiling, on its own GPUs and on a shared
   const named: SelectionRules = {
     ...rules,
     ceilings: { ...rules.ceilings, settings: { context: 'MOST_TOKENS', sequences: 'MOST_REQUESTS' } },
-    shared: { ...rules.shared, settings: { context: 'HOST_TOKENS', sequences: 'HOST_REQUESTS' } },
   }
-  const reasonOn = (gpuCount: number) => {
-    const result = selectInstance(variant, [offer('24', 24, { gpuCount })], named, [])
+  const reasonOn = (changes: Partial<PricedOffer>) => {
+    const result = selectInstance(variant, [offer('24', 24, changes)], named, [])
     return result.outcome === 'selected' ? result.selection.reason : null
   }
-  expect(reasonOn(1)).toContain(
-    '4096 tokens (the setting MOST_TOKENS), 2 at a time (the setting MOST_REQUESTS).',
-  )
-  expect(reasonOn(0)).toContain(
-    '4096 tokens (the setting HOST_TOKENS), 2 at a time (the setting HOST_REQUESTS).',
+  const bySettings = '4096 tokens (the setting MOST_TOKENS), 2 at a time (the setting MOST_REQUESTS).'
+  expect(reasonOn({ gpuCount: 1 })).toContain(bySettings)
+  expect(reasonOn({ gpuCount: 0 })).toContain(bySettings)
+  // No setting changes the default of a runtime without a capacity of its own.
+  expect(reasonOn({ gpuCount: 0, runtime: makeOffering() })).toContain(
+    '4 at a time (the default of this server).',
   )
 
   const minimums = { contextTokens: 8192, parallelSequences: null }
@@ -364,9 +363,9 @@ test('an engine that shares its host gets the context that leaves half of the me
   const shared = { contextTokens: 32_768, parallelSequences: 4 }
   const sizeOn = (gibibytes: number, contextTokens: number | null = null, most: number | null = null) => {
     const minimums = { contextTokens, parallelSequences: null }
-    const host = offer('cpu', gibibytes, { gpuCount: 0 })
+    const host = offer('cpu', gibibytes, { gpuCount: 0, runtime: makeOffering(undefined, shared) })
     const ceilings = { contextTokens: most, parallelSequences: 4 }
-    const result = selectInstance(qwen, [host], { ...rules, ceilings, shared, minimums }, [])
+    const result = selectInstance(qwen, [host], { ...rules, ceilings, minimums }, [])
     return result.outcome === 'selected' ? result.selection.sizing : result.reason
   }
   expect(sizeOn(64)).toMatchObject({

@@ -1,7 +1,7 @@
 import { formatMemory } from '../../base/format-bytes.ts'
-import type { InstanceOffer, ModelAvailability } from '../../ports/model-runtime.ts'
+import type { RuntimeOffer } from '../../ports/model-runtime.ts'
 import type { ModelLora, ModelVariant } from '../../ports/model-variant.ts'
-import type { RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
+import type { ServingCapacity } from '../../ports/runtime-engine.ts'
 import { findEngine, findEngineIncompatibility } from '../catalog/engine-choice.ts'
 import { nameFormat } from '../../base/format-names.ts'
 import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
@@ -15,27 +15,24 @@ import type {
   Sizing,
 } from './serving-capacity.ts'
 
-export interface PricedOffer extends InstanceOffer {
+export interface PricedOffer extends RuntimeOffer {
   /** A decimal string in the main unit of the currency; null when unknown */
   pricePerHour: string | null
 }
 
 /** What an engine may and must be able to serve. */
 export interface SelectionRules {
-  /** The engines of the runtime */
-  engines: readonly RuntimeEngine[]
   /** For engines that have their GPUs to themselves */
   ceilings: CapacityCeilings
-  /** The capacity of engines that share the memory of a host with others */
-  shared: SharedCapacity
   minimums: CapacityMinimums
   /** The only instance type that the owner takes; omitted for any */
   instanceType?: string | undefined
   /** The LoRAs that the engine serves; omitted for none */
   loras?: readonly ModelLora[] | undefined
-  /** Why the runtime can't load a variant; omitted where it loads every variant of its formats */
-  availability?: ModelAvailability | undefined
 }
+
+/** The capacity of an engine that shares a host with others, unless the runtime has its own. */
+const defaultSharedCapacity: SharedCapacity = { contextTokens: 8192, parallelSequences: 4 }
 
 export interface Selection {
   offer: PricedOffer
@@ -111,7 +108,7 @@ export function selectInstance(
   const sentences = [
     `Needs at least ${describeNeed(chosen)}.`,
     `${offer.instanceType} provides ${formatMemory(offer.memoryBytes)} and is ${rank}.`,
-    describeSizing(sizing, (isSharedOffer(offer) ? rules.shared : rules.ceilings).settings),
+    describeSizing(sizing, (isSharedOffer(offer) ? sharedCapacityOf(offer, rules) : rules.ceilings).settings),
     ...(offer.inUse === undefined ? [] : [`Its memory is in use by others: ${offer.inUse.programs}.`]),
     ...(offer.shares === undefined
       ? []
@@ -128,26 +125,37 @@ export function selectInstance(
 }
 
 /** An engine's capacity on an offer; null if it doesn't fit. RangeError if a minimum exceeds a ceiling. */
-export function sizeOffer(variant: ModelVariant, offer: InstanceOffer, rules: SelectionRules): Sizing | null {
-  const model = toServedModel(variant, rules)
+export function sizeOffer(variant: ModelVariant, offer: RuntimeOffer, rules: SelectionRules): Sizing | null {
+  const model = toServedModel(variant, offer, rules)
   const { ceilings, least } = findBounds(model, offer, rules)
   return sizeEngine(model, offer, ceilings, least)
 }
 
-/** The variant with its engine. A format that no engine loads is estimated like vLLM's. */
-export function toServedModel(variant: ModelVariant, { engines, loras }: SelectionRules): ServedModel {
-  const engine = findEngine(variant, engines)
+/** The variant with the engine of an offer. A format that no engine loads is estimated like vLLM's. */
+export function toServedModel(
+  variant: ModelVariant,
+  { runtime }: RuntimeOffer,
+  { loras }: SelectionRules,
+): ServedModel {
+  const engine = findEngine(variant, runtime.engines)
   return { variant, engine: engine ?? { sizing: 'shared-cache', images: 'none', profile: '' }, loras }
 }
 
 /** True if engines share this offer's memory with other deployments: on a CPU, and on Apple's GPUs. */
-export function isSharedOffer({ gpuCount, vendor }: InstanceOffer): boolean {
+export function isSharedOffer({ gpuCount, vendor }: Pick<RuntimeOffer, 'gpuCount' | 'vendor'>): boolean {
   return gpuCount === 0 || vendor === 'apple'
 }
 
-function findBounds(model: ServedModel, offer: InstanceOffer, rules: SelectionRules) {
-  const { ceilings, shared, minimums } = rules
+/** The capacity of engines that share the memory of a host with others. */
+function sharedCapacityOf({ runtime }: RuntimeOffer, { ceilings }: SelectionRules): SharedCapacity {
+  const { sharedCapacity } = runtime
+  return sharedCapacity === null ? defaultSharedCapacity : { ...sharedCapacity, settings: ceilings.settings }
+}
+
+function findBounds(model: ServedModel, offer: RuntimeOffer, rules: SelectionRules) {
+  const { ceilings, minimums } = rules
   if (!isSharedOffer(offer)) return { ceilings, least: findLeastCapacity(model, ceilings, minimums) }
+  const shared = sharedCapacityOf(offer, rules)
   const capacity = reduceShared(model, offer, shared)
   // An owner may ask for more than the default.
   const allowed = { ...shared, contextTokens: ceilings.contextTokens }
@@ -229,14 +237,14 @@ function evaluateOffer(
   refused: readonly string[],
 ): Evaluation {
   const caveat = findGpuCaveat(variant.format, offer)
-  const model = toServedModel(variant, rules)
+  const model = toServedModel(variant, offer, rules)
   const least = readLeastCapacity(model, offer, rules)
   if (typeof least === 'string') {
     const impossible = { isTooSmall: false, isInUse: false }
     return { offer, least: null, estimate: null, rejection: least, ...impossible, caveat }
   }
   const estimate = estimateCapacity(model, least, offer)
-  const incompatibility = findIncompatibility(model, offer, rules)
+  const incompatibility = findIncompatibility(model, offer)
   const isTooSmall = incompatibility === null && estimate.totalBytes > offer.memoryBytes
   const isInUse = isTooSmall && estimate.totalBytes <= (offer.inUse?.memoryBytes ?? 0)
   const rejection = isTooSmall
@@ -248,7 +256,7 @@ function evaluateOffer(
 /** The least capacity, or why a minimum can't be met. */
 function readLeastCapacity(
   model: ServedModel,
-  offer: InstanceOffer,
+  offer: RuntimeOffer,
   rules: SelectionRules,
 ): ServingCapacity | string {
   try {
@@ -259,12 +267,9 @@ function readLeastCapacity(
   }
 }
 
-function findIncompatibility(
-  model: ServedModel,
-  offer: InstanceOffer,
-  { engines, availability }: SelectionRules,
-): string | null {
+function findIncompatibility(model: ServedModel, offer: RuntimeOffer): string | null {
   const { variant } = model
+  const { engines, availability } = offer.runtime
   const { format } = variant
   if (!offer.formats.includes(format)) {
     if (offer.obstacle !== undefined) return offer.obstacle.replace(/\.$/, '')
@@ -283,7 +288,7 @@ const isRejected = (evaluation: Evaluation) => !isFitting(evaluation)
 /** Why a model is too large for an offer with a limit of size; null if it isn't. */
 function findExcess(
   { sizeInBillions }: ModelVariant,
-  { maxBillions = Infinity }: InstanceOffer,
+  { maxBillions = Infinity }: RuntimeOffer,
 ): string | null {
   return sizeInBillions > maxBillions ? `takes models of up to ${maxBillions}B, not ${sizeInBillions}B` : null
 }

@@ -9,7 +9,7 @@ import { findRequestedModel, listDeployableModels } from '../catalog/find-varian
 import { requireEngineOptions } from '../catalog/engine-options.ts'
 import { findAlternatives } from './alternatives.ts'
 import type { Alternatives } from './alternatives.ts'
-import { listPricedOffers, noRequirements, readRules } from './choose-instance.ts'
+import { listPricedOffers, noRequirements, toRules } from './choose-instance.ts'
 import type { Requirements } from './choose-instance.ts'
 import { chooseVariant } from './choose-variant.ts'
 import type { ChosenVariant } from './choose-variant.ts'
@@ -17,7 +17,7 @@ import { selectInstance } from './instance-selection.ts'
 import type { PricedOffer, Selection, SelectionResult, SelectionRules } from './instance-selection.ts'
 import { queryRuntime } from './query-runtime.ts'
 
-type Deps = Pick<Services, 'db' | 'runtime' | 'clock' | 'config' | 'log' | 'prices'>
+type Deps = Pick<Services, 'db' | 'runtimes' | 'clock' | 'config' | 'log' | 'prices'>
 
 export interface DeploymentPlan {
   choice: ChosenVariant
@@ -41,7 +41,7 @@ export async function planDeployment(
   const { offers, rules } = await readRuntime(deps, requirements)
   const choice = chooseVariant(model, input, offers, rules)
   const { variant } = choice
-  requireEngineOptions(variant, deps.runtime.engines, engineOptions)
+  requireEngineOptions(variant, deps.runtimes.engines, engineOptions)
   const result = selectInstance(variant, offers, rules, [])
   const startSeconds = await readUsualStartSeconds(deps.db, organizationId, variant)
   const alternatives = findAlternatives(variant, result, rules)
@@ -50,16 +50,16 @@ export async function planDeployment(
 }
 
 async function describeCommand(
-  { runtime }: Pick<Deps, 'runtime'>,
+  { runtimes }: Pick<Deps, 'runtimes'>,
   variant: ModelVariant,
   result: SelectionResult,
   engineOptions: EngineOptions,
 ): Promise<readonly string[] | null> {
   if (result.outcome === 'infeasible') return null
   const { offer, sizing, memoryBytes } = result.selection
-  const { instanceType, gpuCount } = offer
+  const { instanceType, gpuCount, runtime } = offer
   const planned = { variant, engineOptions, instanceType, gpuCount, memoryBytes, ...sizing.capacity }
-  return (await runtime.describeCommand?.(planned)) ?? null
+  return (await runtimes.get(runtime.name).describeCommand?.(planned)) ?? null
 }
 
 /** Median seconds of a variant's last starts, or null; per organization, as model names may collide. */
@@ -135,7 +135,7 @@ export async function listPlacements(deps: Deps, organizationId: number): Promis
 
 /** Plans variants inside or outside the catalog, with one query for offers. Throws `runtime_unavailable`. */
 export async function placeVariants(
-  deps: Pick<Services, 'runtime' | 'clock' | 'config' | 'log' | 'prices'>,
+  deps: Pick<Services, 'runtimes' | 'clock' | 'config' | 'log' | 'prices'>,
   variants: readonly ModelVariant[],
 ): Promise<SelectionResult[]> {
   const { offers, rules } = await readRuntime(deps)
@@ -148,7 +148,7 @@ async function readRuntime(
   requirements: Requirements = noRequirements,
 ): Promise<{ offers: PricedOffer[]; rules: SelectionRules }> {
   return queryRuntime(deps, 'instance types', async () => {
-    const [offers, rules] = await Promise.all([listPricedOffers(deps), readRules(deps, requirements)])
-    return { offers, rules }
+    const offers = await listPricedOffers(deps)
+    return { offers, rules: toRules(deps, requirements) }
   })
 }

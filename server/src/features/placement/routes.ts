@@ -6,7 +6,7 @@ import { placementsBody, toPlacementBody } from './schemas.ts'
 
 export function placementRoutes(
   app: App,
-  deps: Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'prices'>,
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtimes' | 'prices'>,
 ): void {
   app.get(
     '/api/v1/placements',

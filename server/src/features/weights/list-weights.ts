@@ -14,10 +14,10 @@ export interface VariantWeights {
 
 /** The cached weights of an organization's models and LoRAs, latest use first; none without a cache. */
 export async function listVariantWeights(
-  deps: Pick<Services, 'db' | 'runtime'>,
+  deps: Pick<Services, 'db' | 'runtimes'>,
   organizationId: number,
 ): Promise<VariantWeights[]> {
-  const { weightCache } = deps.runtime
+  const { weightCache } = deps.runtimes
   if (weightCache === undefined) return []
   const models = await listModelsAndLoras(deps, organizationId)
   // Weights in the operator's own files and uploaded ones are in no cache.

@@ -10,7 +10,7 @@ import type { CatalogModel, VariantChoice } from '../catalog/model.ts'
 import { findWeightToken } from '../own-models/hub-tokens.ts'
 import { readDefaults } from '../placement/plan.ts'
 
-type Deps = Pick<Services, 'db' | 'runtime' | 'clock' | 'config' | 'log' | 'prices' | 'secretKey'>
+type Deps = Pick<Services, 'db' | 'runtimes' | 'clock' | 'config' | 'log' | 'prices' | 'secretKey'>
 
 /** A model or a LoRA of the installation, or one that an organization sees, and which of its variants. */
 export interface PrefetchRequest {
@@ -52,7 +52,7 @@ async function chooseDownload(deps: Deps, model: CatalogModel, choice: VariantCh
   }
   const isLora = model.lora !== undefined
   const chosen = isLora ? findVariant(model, choice)! : (await readDefaults(deps))(model, choice)
-  const isLoaded = deps.runtime.engines.some(({ formats, loras }) =>
+  const isLoaded = deps.runtimes.engines.some(({ formats, loras }) =>
     isLora ? loras?.format === chosen.format : formats.includes(chosen.format),
   )
   if (!isLoaded) throw refuse(`No engine of this server loads ${nameVariant(chosen)}.`)

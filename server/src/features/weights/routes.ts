@@ -4,7 +4,7 @@ import { listVariantWeights } from './list-weights.ts'
 import { toWeightsItem, weightsBody } from './schemas.ts'
 
 /** The weights that a deployment would not have to download. */
-export function weightRoutes(app: App, deps: Pick<Services, 'db' | 'runtime'>): void {
+export function weightRoutes(app: App, deps: Pick<Services, 'db' | 'runtimes'>): void {
   app.get(
     '/api/v1/weights',
     {

@@ -44,7 +44,7 @@ export class Shell {
     work: (cache: WeightCache, application: Application) => Promise<void>,
   ): Promise<void> {
     await this.withApplication(async (application) => {
-      const { weightCache } = application.runtime
+      const { weightCache } = application.runtimes
       if (weightCache !== undefined) return work(weightCache, application)
       this.fail(
         'This runtime keeps no weights on this host: engines download them where they run. If they share a cache there, a deployment fills it.',
@@ -55,7 +55,7 @@ export class Shell {
   /** Runs a command on the engines of this host, if its runtime runs them here. */
   async withHostEngines(work: (engines: HostEngines) => Promise<void>): Promise<void> {
     // The report has what the warnings say.
-    await this.withApplication(async ({ runtime: { hostEngines } }) => {
+    await this.withApplication(async ({ runtimes: { hostEngines } }) => {
       if (hostEngines !== undefined) return work(hostEngines)
       this.fail('This runtime runs no engines on this host. Install them where it runs them.')
     }, 'error')

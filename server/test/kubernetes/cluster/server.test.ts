@@ -133,7 +133,7 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
     expect((await client.delete(`/api/v1/model-deployments/${id}`)).status).toBeLessThan(300)
     await waitForStatus(client, id, 'terminated', waitOptions.timeout)
     expect((await admin.core.listNamespacedPod({ namespace })).items).toEqual([])
-    expect(await server.application.runtime.listEngineIds()).toEqual([])
+    expect(await server.application.runtimes.all[0]!.listEngineIds()).toEqual([])
   })
 
   test('without capacity a deployment fails with no_capacity, holds nothing and costs nothing', async () => {
@@ -146,7 +146,7 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
       instance_id: null,
     })
     await vi.waitFor(
-      async () => expect(await server.application.runtime.listEngineIds()).toEqual([]),
+      async () => expect(await server.application.runtimes.all[0]!.listEngineIds()).toEqual([]),
       waitOptions,
     )
     await testBed.cluster.patchNodeSpec(testBed.node, { unschedulable: false })
@@ -158,7 +158,7 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
     await waitForStatus(client, id, 'provisioning')
     expect((await client.delete(`/api/v1/model-deployments/${id}`)).status).toBeLessThan(300)
     await waitForStatus(client, id, 'terminated', waitOptions.timeout)
-    expect(await server.application.runtime.listEngineIds()).toEqual([])
+    expect(await server.application.runtimes.all[0]!.listEngineIds()).toEqual([])
     await testBed.cluster.patchNodeSpec(testBed.node, { unschedulable: false })
   })
 

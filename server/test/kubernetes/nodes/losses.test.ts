@@ -128,7 +128,7 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
     await testBed.runOnNode(node, thaw)
     await vi.waitFor(async () => expect(await isReady(node)).toBe(true), waitOptions)
     await server.terminate(running.id)
-    expect(await server.application.runtime.listEngineIds()).toEqual([])
+    expect(await server.application.runtimes.all[0]!.listEngineIds()).toEqual([])
   })
 
   async function isReady(name: string): Promise<boolean> {

@@ -99,7 +99,7 @@ test('two deployments of one uploaded file share a download, answer chats, and l
   const downloads = server.logs.filter((line) => /"GET".*model-files/.test(line))
   expect(downloads).toHaveLength(1)
   for (const id of ids) await terminate(client, id)
-  expect(await server.application.runtime.listEngineIds()).toEqual([])
+  expect(await server.application.runtimes.all[0]!.listEngineIds()).toEqual([])
 })
 
 test('the key of another organization opens its own file only, and ends with its deployment', async () => {

@@ -3,7 +3,7 @@ import type { MeteredPrice } from '../../../ports/payment-processor.ts'
 import { listMeteredPrices } from '../../metering/prices.ts'
 import { listPlacedInstances } from '../account/store.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'payments' | 'runtime' | 'prices'>
+type Deps = Pick<Services, 'db' | 'clock' | 'payments' | 'runtimes' | 'prices'>
 
 /**
  * Publishes the prices of all offered instances in the sandbox, or only of those in use if a subscription has
@@ -41,8 +41,8 @@ export async function checkPrices(deps: Deps & Pick<Services, 'log'>): Promise<v
   }
 }
 
-async function listOfferedPrices({ prices, clock, runtime, payments }: Deps): Promise<MeteredPrice[]> {
-  const offers = await runtime.listOffers()
+async function listOfferedPrices({ prices, clock, runtimes, payments }: Deps): Promise<MeteredPrice[]> {
+  const offers = await runtimes.listOffers()
   const instances = offers.map(({ instanceType, region }) => ({ instance_type: instanceType, region }))
   return listMeteredPrices(prices, clock(), instances, payments.maxPrices)
 }

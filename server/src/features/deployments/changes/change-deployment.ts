@@ -25,7 +25,7 @@ import type { SharedWith } from '../state/shared-with.ts'
 import type { EngineSettings } from '../state/tables.ts'
 import { requireSharees } from './require-sharees.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'prices'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtimes' | 'prices'>
 
 /** Changes of a deployment. Omitted fields stay. */
 export type DeploymentUpdate = {
@@ -64,11 +64,11 @@ export async function changeDeployment(
     if (columns.engine_options !== undefined) {
       await requireAdmin(deps, viewer, deployment)
       const { model_format: format } = deployment
-      requireEngineOptions({ format }, deps.runtime.engines, columns.engine_options)
+      requireEngineOptions({ format }, deps.runtimes.engines, columns.engine_options)
     }
     if (columns.engine_version != null)
-      requireVersion(deps.runtime.engines, deployment, columns.engine_version)
-    if (columns.cache_scope === 'member') requireSeparableCache(deps.runtime.engines, deployment)
+      requireVersion(deps.runtimes.engines, deployment, columns.engine_version)
+    if (columns.cache_scope === 'member') requireSeparableCache(deps.runtimes.engines, deployment)
     const next = { ...deployment, ...columns }
     const [before, after] = [pickSettings(columns, deployment), pickSettings(columns, next)]
     const isLarger = asksForMore && (await needsInstance(deps, next))

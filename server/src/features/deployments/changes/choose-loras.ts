@@ -17,11 +17,11 @@ type LoraEngine = RuntimeEngine & { loras: LoraServing }
 
 /** The LoRAs with these ids, if engine, model and organization allow them, else `adapter_not_supported`. */
 export async function chooseLoras(
-  deps: Pick<Services, 'db' | 'runtime'>,
+  deps: Pick<Services, 'db' | 'runtimes'>,
   deployment: Served,
   modelIds: readonly string[],
 ): Promise<ModelLora[]> {
-  const engine = requireEngine(deps.runtime.engines, deployment)
+  const engine = requireEngine(deps.runtimes.engines, deployment)
   const adapters: ModelLora[] = []
   for (const id of new Set(modelIds)) {
     const kept = deployment.adapters.find(({ modelId }) => modelId === id)

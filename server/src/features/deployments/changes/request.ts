@@ -30,7 +30,7 @@ interface NewSettings {
  * `alias_taken` like a change.
  */
 export async function requestDeployment(
-  deps: Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices' | 'runtime'>,
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices' | 'runtimes'>,
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
   requirements: Requirements,
@@ -47,7 +47,7 @@ export async function requestDeployment(
     })
   }
   const { variant, reason, selection } = await chooseDeployable(deps, organizationId, input, requirements)
-  requireEngineOptions(variant, deps.runtime.engines, engineOptions)
+  requireEngineOptions(variant, deps.runtimes.engines, engineOptions)
   const pricePerHour = selection?.offer.pricePerHour ?? null
   const trialUse = await readTrialUsage(deps, organizationId)
   const start = { organizationId, userId: viewer.userId, deploymentId: null, pricePerHour }

@@ -60,12 +60,13 @@ export async function ensureReady(context: StepContext): Promise<StepResult> {
 
 /** Starts the engine if it is missing, and returns its state. */
 async function startEngine({ deployment, instance, deps }: StepContext): Promise<EngineObservation> {
-  return deps.runtime.ensureEngine(await readEngineSpec(deps, deployment, instance))
+  return deps.runtimes.get(instance.runtime).ensureEngine(await readEngineSpec(deps, deployment, instance))
 }
 
 /** The column `engine` for an engine that has become ready; null if the runtime doesn't say which it is. */
-function describeEngine({ deployment, instance, deps: { runtime } }: StepContext): ServingEngine | null {
-  const engine = findEngine(parseStoredVariant(deployment), runtime.engines)
+function describeEngine({ deployment, instance, deps }: StepContext): ServingEngine | null {
+  const { engines } = deps.runtimes.get(instance.runtime)
+  const engine = findEngine(parseStoredVariant(deployment), engines)
   if (engine === undefined || engine.name === null) return null
   const chosen = instance.engine_settings?.engine_version
   const version = engine.versions?.find((each) => each === chosen) ?? engine.version
@@ -87,7 +88,7 @@ export async function ensureRunning(context: StepContext): Promise<StepResult> {
   const engine =
     instance.engine_url === null
       ? await startEngine(context)
-      : await deps.runtime.observeEngine(instance.id, instance.cluster_id)
+      : await deps.runtimes.get(instance.runtime).observeEngine(instance.id, instance.cluster_id)
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const { baseUrl } = engine.endpoint
   const at = deps.clock()
@@ -211,7 +212,7 @@ function getStartDelay({ instance, deps }: StepContext): number {
 /** Stops what is left of a lost engine, and starts it again after the pause before the next attempt. */
 async function restartEngine(context: StepContext): Promise<StepResult> {
   const { instance, deps, pass } = context
-  if (!(await deps.runtime.stopEngine(instance.id, instance.cluster_id))) {
+  if (!(await deps.runtimes.get(instance.runtime).stopEngine(instance.id, instance.cluster_id))) {
     return { waitMilliseconds: pollDelay.stopping }
   }
   const now = deps.clock()

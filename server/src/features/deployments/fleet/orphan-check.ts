@@ -4,12 +4,13 @@ import type { UsageCheck } from '../../metering/anomalies.ts'
 import { listOrphans } from './sweep-orphans.ts'
 
 /** Finds instances at the runtime without a deployment: they cost money that no organization pays. */
-export function orphanCheck({ db, runtime }: Pick<Services, 'db' | 'runtime'>): UsageCheck {
+export function orphanCheck({ db, runtimes }: Pick<Services, 'db' | 'runtimes'>): UsageCheck {
   return {
     kind: 'instance_without_deployment',
     async find() {
-      const orphans = await listOrphans({ db, runtime })
-      if (orphans.length === 0) return []
+      const found = await listOrphans({ db, runtimes })
+      if (found.length === 0) return []
+      const orphans = found.map(({ id }) => id)
       const instances = await db
         .selectFrom('instances')
         .innerJoin('deployments', 'deployments.id', 'instances.deployment_id')

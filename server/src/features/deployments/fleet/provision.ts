@@ -1,6 +1,5 @@
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { EngineFailure, FailureCode } from '../../../ports/engine-failures.ts'
-import type { ModelRuntime } from '../../../ports/model-runtime.ts'
 import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { findEngine } from '../../catalog/engine-choice.ts'
 import { findBudgetBlock } from '../../billing/budgets/budget-limits.ts'
@@ -52,7 +51,7 @@ export async function selectInstanceType(context: StepContext): Promise<StepResu
     context,
     { from: 'requested', to: 'provisioning' },
     {
-      columns: toColumns(deployment, result.selection, deps.runtime),
+      columns: toColumns(deployment, result.selection),
       event: toSelectionEvent(deployment, result.selection),
     },
   )
@@ -73,14 +72,11 @@ function toSelectionEvent(deployment: Deployment, selection: Selection): EventCo
 
 type Selected = NonNullable<InstanceChange['columns']>
 
-function toColumns(
-  deployment: Deployment,
-  selection: Selection,
-  { engines }: Pick<ModelRuntime, 'engines'>,
-): Selected {
+function toColumns(deployment: Deployment, selection: Selection): Selected {
   const { offer, sizing, memoryBytes } = selection
   const capacity = limitCapacity(sizing.capacity, deployment.recovery?.most ?? null, minimumsOf(deployment))
   return {
+    runtime: offer.runtime.name,
     instance_type: offer.instanceType,
     selection_reason: explainSelection(deployment.variant_reason, selection),
     region: offer.region,
@@ -89,7 +85,10 @@ function toColumns(
     context_tokens: capacity.contextTokens,
     parallel_sequences: capacity.parallelSequences,
     adapters: deployment.adapters,
-    engine_settings: { ...settingsOf(deployment), engine_version: chooseVersion(deployment, engines) },
+    engine_settings: {
+      ...settingsOf(deployment),
+      engine_version: chooseVersion(deployment, offer.runtime.engines),
+    },
     hardware_refused_at: null,
   }
 }
@@ -111,7 +110,9 @@ export async function provisionInstance(context: StepContext): Promise<StepResul
     return failInstance(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
   }
   if (await mustWaitForTurn(context)) return waitForHardware(context, {})
-  const result = await deps.runtime.provision(await readEngineSpec(deps, deployment, instance))
+  const result = await deps.runtimes
+    .get(instance.runtime)
+    .provision(await readEngineSpec(deps, deployment, instance))
   if (result.outcome === 'refused') return tryNextOffer(context, result)
   if (result.outcome === 'pending') return waitForInstance(context, result.message)
   const { instance: provided } = result
@@ -194,7 +195,7 @@ async function tryNextOffer(
   }
   const { selection } = result
   const message = `${refusal.message} Trying ${selection.offer.instanceType}.`
-  const columns = { ...toColumns(deployment, selection, deps.runtime), offers_refused: refused }
+  const columns = { ...toColumns(deployment, selection), offers_refused: refused }
   const event = { stage: 'provisioning', message }
   return { next: await changeInstance(context, { columns, event, hook: alert }) }
 }
@@ -263,7 +264,7 @@ export async function resizeEngine(context: StepContext): Promise<StepResult> {
     throw new Error(`an instance that is ${status} has no engine to resize`)
   }
   const result = await chooseHardware(deps, deployment, instance.offers_refused)
-  if (!(await deps.runtime.release(instance.id, instance.cluster_id))) {
+  if (!(await deps.runtimes.get(instance.runtime).release(instance.id, instance.cluster_id))) {
     await reportWaiting(context, 'provisioning', { for: 'release' })
     return { waitMilliseconds: pollDelay.stopping }
   }
@@ -272,7 +273,7 @@ export async function resizeEngine(context: StepContext): Promise<StepResult> {
   }
   const chosen = toSelectionEvent(deployment, result.selection)
   const change = {
-    columns: { ...toColumns(deployment, result.selection, deps.runtime), ...withoutHardware },
+    columns: { ...toColumns(deployment, result.selection), ...withoutHardware },
     waiting: null,
     event: { ...chosen, message: `Resizing the engine. ${chosen.message}` },
   }

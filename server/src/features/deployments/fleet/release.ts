@@ -11,9 +11,8 @@ import { holdsHardware } from '../state/instance-store.ts'
 export async function releaseInstance(context: StepContext): Promise<StepResult> {
   const { instance, deps } = context
   // The hardware of an instance may be lost, but its pod's log may still be readable.
-  if (instance.started_at !== null) await saveEngineLog(deps, instance.id)
-  if (!(await deps.runtime.release(instance.id, instance.cluster_id)))
-    return { waitMilliseconds: getReleaseDelay(context) }
+  if (instance.started_at !== null) await saveEngineLog(deps, instance)
+  if (!(await releaseHardware(context))) return { waitMilliseconds: getReleaseDelay(context) }
   const at = deps.clock()
   const { instance_type: instanceType } = instance
   const hadHardware = instance.started_at !== null
@@ -33,6 +32,12 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
     await callNext(deps.db, instanceType)
   }
   return { next }
+}
+
+/** True once the runtime confirms it, and for an instance without a choice of hardware. */
+async function releaseHardware({ deps, instance }: StepContext): Promise<boolean> {
+  const { id, runtime, cluster_id: clusterId } = instance
+  return runtime === null || deps.runtimes.get(runtime).release(id, clusterId)
 }
 
 async function describeRelease(

@@ -13,7 +13,7 @@ import type { EngineSettings } from '../state/tables.ts'
 
 export type Deps = Pick<
   Services,
-  'db' | 'clock' | 'observedTime' | 'log' | 'runtime' | 'config' | 'secretKey' | 'prices' | 'jobs'
+  'db' | 'clock' | 'observedTime' | 'log' | 'runtimes' | 'config' | 'secretKey' | 'prices' | 'jobs'
 >
 
 /** Milliseconds between two polls of the runtime, by what the instance waits for. */

@@ -27,7 +27,7 @@ export function deriveCacheSalt(
 
 /** Builds the spec for the runtime. Throws if no instance type has been selected yet. */
 export async function readEngineSpec(
-  deps: Pick<Services, 'db' | 'runtime' | 'secretKey'>,
+  deps: Pick<Services, 'db' | 'runtimes' | 'secretKey'>,
   deployment: Deployment,
   instance: Instance,
 ): Promise<EngineSpec> {
@@ -48,7 +48,7 @@ export async function readEngineSpec(
     hubToken: await tokenOf(lora.weights),
   }))
   const { inference_model_uid: modelUid } = deployment
-  const ownName = deps.runtime.nameModel?.({ engineId: instance.id, modelUid })
+  const ownName = deps.runtimes.get(instance.runtime).nameModel?.({ engineId: instance.id, modelUid })
   return {
     engineId: instance.id,
     deploymentId: deployment.id,

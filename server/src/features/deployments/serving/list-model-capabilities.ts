@@ -7,7 +7,7 @@ export type ModelCapability = 'chat' | 'embeddings' | 'rerank' | CapabilityTag
 
 /** What each of these deployments of one model, at least one, can do, as far as the catalog says. */
 export async function listModelCapabilities(
-  deps: Pick<Services, 'db' | 'runtime'>,
+  deps: Pick<Services, 'db' | 'runtimes'>,
   deployments: readonly ServingDeployment[],
 ): Promise<ModelCapability[]> {
   const { baseModelName, modelType, organizationId } = deployments[0]!

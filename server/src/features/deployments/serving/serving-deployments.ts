@@ -59,6 +59,8 @@ export interface ServingDeployment extends DeploymentOwnership {
 /** The facts about an instance that routing a request needs. */
 export interface ServingInstance {
   instanceId: string
+  /** The name of the runtime that runs the engine */
+  runtime: string | null
   /** Base URL of the engine */
   engineUrl: string
   /** The engine's name of the model */
@@ -270,9 +272,11 @@ function isWaking({ status, desired_state, woken_at: wokenAt, recovery }: Deploy
 }
 
 function toServingInstance(instance: Instance): ServingInstance[] {
-  const { id, status, engine_url: engineUrl, served_model_name: servedModelName } = instance
+  const { id, status, runtime, engine_url: engineUrl, served_model_name: servedModelName } = instance
   if (status !== 'running' || engineUrl === null) return []
   const { context_tokens: contextTokens, parallel_sequences: parallelSequences } = instance
   const engineLoras = groupByFile(instance.adapters).map((loras) => loras.map(({ modelId }) => modelId))
-  return [{ instanceId: id, engineUrl, servedModelName, contextTokens, parallelSequences, engineLoras }]
+  return [
+    { instanceId: id, runtime, engineUrl, servedModelName, contextTokens, parallelSequences, engineLoras },
+  ]
 }

@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { validate as isUuid } from 'uuid'
 import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
 import { sql } from 'kysely'
 import type { Database } from '../../../database/tables.ts'
-import type { LogLine } from '../../../ports/model-runtime.ts'
+import type { EngineLogs, LogLine } from '../../../ports/model-runtime.ts'
 import type { Services } from '../../../services.ts'
 import { findInstance, listShownInstances } from './instance-store.ts'
 import type { Instance } from './instance-store.ts'
@@ -14,10 +15,13 @@ export const maxLogLines = 1_000
 /** Size limit of a saved log, in characters */
 const maxSavedCharacters = 256 * 1024
 
+/** How often a follower looks whether an instance has its hardware */
+const placementCheckMs = 500
+
 /** How long the saved log of a terminated deployment is kept */
 const retentionDays = 30
 
-type Deps = Pick<Services, 'db' | 'log' | 'runtime'>
+type Deps = Pick<Services, 'db' | 'log' | 'runtimes'>
 
 /** A line of the log of one of a deployment's instances. */
 export type InstanceLogLine = LogLine & { instanceId: string }
@@ -36,11 +40,11 @@ export async function findLoggedInstances(
 
 /** Throws `runtime_unavailable` if the engine runs and its log is out of this process's reach. */
 export async function requireReadableLog(
-  { log, runtime }: Pick<Deps, 'log' | 'runtime'>,
-  { id, deployment_id: deploymentId, status }: Instance,
+  { log, runtimes }: Pick<Deps, 'log' | 'runtimes'>,
+  { id, deployment_id: deploymentId, status, runtime }: Instance,
 ): Promise<void> {
   const mayHaveLog = status === 'deploying' || status === 'running'
-  if (!mayHaveLog || (await runtime.logs.isReadable?.(id)) !== false) return
+  if (!mayHaveLog || (await runtimes.get(runtime).logs.isReadable?.(id)) !== false) return
   log.warn(
     { deployment: deploymentId },
     'the log of an engine is in another DATA_DIR: give the API the DATA_DIR of the worker',
@@ -59,7 +63,8 @@ export async function readEngineLogs(
   const logs = await Promise.all(
     instances.map(async (instance) => {
       const saved = await readSavedLog(deps, instance, tail)
-      const read = () => deps.runtime.logs.read(instance.id, tail)
+      const logs = deps.runtimes.find(instance.runtime)?.logs
+      const read = async () => (await logs?.read(instance.id, tail)) ?? []
       return toLines(instance, saved ?? (await queryRuntime(deps, 'engine log', read)))
     }),
   )
@@ -89,9 +94,28 @@ async function* followEngineLog(
 ): AsyncGenerator<InstanceLogLine> {
   const saved = await readSavedLog(deps, instance, tail)
   if (saved !== null) yield* toLines(instance, saved)
-  for await (const line of deps.runtime.logs.follow(instance.id, saved === null ? tail : 0, signal)) {
+  const logs = await waitForLogs(deps, instance, signal)
+  if (logs === null) return
+  for await (const line of logs.follow(instance.id, saved === null ? tail : 0, signal)) {
     yield { ...line, instanceId: instance.id }
   }
+}
+
+/** The logs of the runtime that gets the instance; null if none does before the signal aborts. */
+async function waitForLogs(
+  { db, runtimes }: Deps,
+  { id, ...first }: Instance,
+  signal: AbortSignal,
+): Promise<EngineLogs | null> {
+  let { status, runtime } = first
+  while (status === 'requested' || status === 'provisioning') {
+    await sleep(placementCheckMs, undefined, { signal }).catch(() => {})
+    const instance = signal.aborted ? undefined : await findInstance(db, id)
+    if (instance === undefined) return null
+    status = instance.status
+    runtime = instance.runtime
+  }
+  return runtime === null ? null : runtimes.get(runtime).logs
 }
 
 function toLines({ id: instanceId }: Instance, lines: readonly LogLine[]): InstanceLogLine[] {
@@ -121,9 +145,13 @@ async function readSavedLog({ db }: Deps, { id, status }: Instance, tail: number
 }
 
 /** Saves an engine's last log lines before its instance is released, unless they are saved already. */
-export async function saveEngineLog({ db, log, runtime }: Deps, instanceId: string): Promise<void> {
+export async function saveEngineLog(
+  { db, log, runtimes }: Deps,
+  { id: instanceId, runtime }: Instance,
+): Promise<void> {
   if (await findSavedLog(db, instanceId)) return
-  const lines = await runtime.logs.read(instanceId, maxLogLines).catch((error: unknown) => {
+  const { logs } = runtimes.get(runtime)
+  const lines = await logs.read(instanceId, maxLogLines).catch((error: unknown) => {
     // Losing the log is better than paying for the instance until the log is readable.
     log.warn({ err: error, instance: instanceId }, 'could not save the last lines of an engine’s log')
     return []

@@ -30,6 +30,7 @@ export function makeInstance(
     adapters: [],
     engine_settings: null,
     served_model_name: alias ?? modelName,
+    runtime: null,
     region: null,
     cluster_id: null,
     instance_id: null,

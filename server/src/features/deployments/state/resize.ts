@@ -22,7 +22,7 @@ export function minimumsOf({
 
 /** Chooses the instance type for a deployment. Throws if the runtime throws. */
 export function chooseHardware(
-  deps: Pick<Services, 'runtime' | 'clock' | 'config' | 'prices'>,
+  deps: Pick<Services, 'runtimes' | 'clock' | 'config' | 'prices'>,
   deployment: Pick<Deployment, 'id' | 'variant' | 'requested_instance_type'> & Minimums,
   refused: readonly string[],
 ): Promise<SelectionResult> {

@@ -126,6 +126,7 @@ export interface InstancesTable {
   adapters: ColumnType<ModelLora[], string | undefined, string>
   engine_settings: ColumnType<EngineSettings | null, string | null, string | null>
   served_model_name: string
+  runtime: string | null
   region: string | null
   cluster_id: string | null
   instance_id: string | null

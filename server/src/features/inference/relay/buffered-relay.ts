@@ -214,7 +214,7 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
     const { arrival, target } = this.#owner
     const body = this.#body()
     const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
-    const translated = translateEngineError(this.#deps.runtime, head.status, bytes, {
+    const translated = translateEngineError(target.runtime, head.status, bytes, {
       servedModelName: target.servedModelName,
       requestId: arrival.caller.request.id,
       protocol: arrival.protocol,

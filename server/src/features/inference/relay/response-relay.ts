@@ -1,7 +1,6 @@
 import type { BufferPool } from '../../../gateway/buffer-pool.ts'
 import type { FlowControl } from '../../../gateway/response-stream.ts'
 import type { WriteBatch } from '../../../gateway/write-batch.ts'
-import type { ModelRuntime } from '../../../ports/model-runtime.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { TokenJournal } from '../../metering/token-journal.ts'
 import type { Arrival } from '../arrival/caller.ts'
@@ -46,7 +45,6 @@ export interface BodyMeter {
 
 export interface RelayDeps {
   inference: { buffers: BufferPool; writeBatch: WriteBatch }
-  runtime: Pick<ModelRuntime, 'readEngineError'>
   tokens: Pick<TokenJournal, 'write'>
 }
 

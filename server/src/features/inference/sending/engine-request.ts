@@ -16,7 +16,7 @@ import { writeEngineBody } from '../arrival/request-body.ts'
 import type { BodyMeter } from '../relay/response-relay.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 
-export interface EngineRequestDeps extends Pick<Services, 'db' | 'runtime'> {
+export interface EngineRequestDeps extends Pick<Services, 'db'> {
   inference: { breakers: CircuitBreakers; client: UpstreamClient }
 }
 
@@ -155,7 +155,7 @@ export class EngineRequest implements ResponseHandler {
   onEnd(): void {
     this.#call = null
     if (!this.#isRejected) return this.#owner.onComplete()
-    if (!this.#hasRenewed && this.#deps.runtime.authorizeEngine !== undefined)
+    if (!this.#hasRenewed && this.#target.runtime.authorizeEngine !== undefined)
       return void this.#renewAuthorization()
     // The caller can't fix this 401, so it becomes a 502.
     this.#owner.arrival.caller.request.log.error(
@@ -169,8 +169,8 @@ export class EngineRequest implements ResponseHandler {
     this.#hasRenewed = true
     const target = this.#target
     try {
-      const { runtime } = this.#deps
-      target.authorization = await runtime.authorizeEngine!(target.engineUrl, target.authorization)
+      const { runtime, engineUrl, authorization } = target
+      target.authorization = await runtime.authorizeEngine!(engineUrl, authorization)
     } catch (error) {
       if (!this.#isLeft) this.#owner.fail(error, 'engine')
       return

@@ -150,10 +150,20 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
     toPublicError: (error: unknown) => ({ status: 503, code: 'internal_error', detail: String(error) }),
     onFinished: (exchange: FinishedExchange) => void (finished = exchange),
     db: null as never,
-    runtime: { readEngineError: ({ body }) => ({ isModelLost: false, message: body }) } as ModelRuntime,
   } satisfies ExchangeDeps
   const counts = { inEvents: 'none', afterAbort: 'none' }
-  const facts = { sharedWith: null, cacheSalt: null, cacheOff: false, lora: null, basePath: '/base', counts }
+  const runtime = {
+    readEngineError: ({ body }) => ({ isModelLost: false, message: body }),
+  } as Partial<ModelRuntime> as ModelRuntime
+  const facts = {
+    runtime,
+    sharedWith: null,
+    cacheSalt: null,
+    cacheOff: false,
+    lora: null,
+    basePath: '/base',
+    counts,
+  }
   const target = { deploymentId: 'a', modelName: 'm', servedModelName: 'dep-1', origin, ...facts }
   const targets = [{ ...target, parallelSequences: null, authorization: null } as EngineTarget]
   const read = createRequestReader(summaries)

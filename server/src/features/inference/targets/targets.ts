@@ -22,10 +22,12 @@ import { toGatewayError } from './gateway-errors.ts'
 
 /** An instance that serves requests, with everything needed to send one. */
 export interface EngineTarget
-  extends Omit<ServingDeployment, 'instances' | 'contextTokens'>, ServingInstance {
+  extends Omit<ServingDeployment, 'instances' | 'contextTokens'>, Omit<ServingInstance, 'runtime'> {
   origin: string
   /** Path of the engine's base address, usually empty */
   basePath: string
+  /** Runs the engine */
+  runtime: ModelRuntime
   /** Authorization header; null when the engine needs none. Replaced in place after the engine rejects it. */
   authorization: string | null
   counts: TokenCounts
@@ -72,7 +74,7 @@ export function toKey({ viewer, member }: Asker, model: string): string {
   return `${viewer.session.id} ${viewer.organizationId} ${member === null ? '' : member.userId} ${model}`
 }
 
-export interface TargetDeps extends Pick<Services, 'db' | 'clock' | 'runtime' | 'secretKey'> {
+export interface TargetDeps extends Pick<Services, 'db' | 'clock' | 'runtimes' | 'secretKey'> {
   inference: { targets: TargetCache }
 }
 
@@ -106,7 +108,7 @@ export async function readTargets(
 
 /** Omits instances whose authorization can't be obtained. Throws if none is left. */
 async function toTargets(
-  deps: Pick<TargetDeps, 'runtime' | 'secretKey'>,
+  deps: Pick<TargetDeps, 'runtimes' | 'secretKey'>,
   asker: Asker,
   deployments: readonly ServingDeployment[],
 ): Promise<EngineTarget[]> {
@@ -122,17 +124,19 @@ async function toTargets(
 }
 
 async function toTarget(
-  { runtime, secretKey }: Pick<TargetDeps, 'runtime' | 'secretKey'>,
+  { runtimes, secretKey }: Pick<TargetDeps, 'runtimes' | 'secretKey'>,
   asker: Asker,
   instance: Omit<ServingDeployment, 'instances' | 'contextTokens'> & ServingInstance,
 ): Promise<EngineTarget> {
   const { engineUrl, deploymentId, instanceId: engineId, modelUid, organizationId, cacheScope } = instance
+  const runtime = runtimes.get(instance.runtime)
   const { origin, pathname } = new URL(engineUrl)
   const engine = findEngine(runtime, instance)
   const separation = instance.modelType === 'LLM' ? engine?.cacheSeparation : undefined
   const selected = selectLora(engine?.loras, instance)
   return {
     ...instance,
+    runtime,
     servedModelName: selected.name ?? runtime.nameModel?.({ engineId, modelUid }) ?? instance.servedModelName,
     lora: selected.lora,
     origin,
@@ -186,7 +190,7 @@ const noCounts: TokenCounts = { inEvents: 'none', afterAbort: 'none' }
 const noRoutes: ReadonlySet<EngineRoute> = new Set()
 const noFields: ReadonlySet<MeaningfulField> = new Set()
 
-/** The engine of a deployment; undefined if it belongs to a runtime that is no longer configured. */
+/** The engine of a deployment; undefined if its runtime no longer has one for the format. */
 function findEngine(
   { engines }: Pick<ModelRuntime, 'engines'>,
   { format }: Pick<ServingDeployment, 'format'>,

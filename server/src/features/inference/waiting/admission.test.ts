@@ -15,6 +15,7 @@ const limits = {
 function makeTarget(parallelSequences: number | null): EngineTarget {
   return {
     deploymentId: 'a',
+    runtime: null as never,
     instanceId: 'a1',
     ownerId: 1,
     sharedWith: null,

@@ -14,7 +14,7 @@ import {
 } from './upload-files.ts'
 import type { ModelUpload, WriteLease } from './write-lease.ts'
 
-type FinishDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher' | 'modelStore'>
+type FinishDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtimes' | 'fileHasher' | 'modelStore'>
 
 /**
  * Checks and stores a complete upload. Can be repeated after a crash, without the bytes too once the file is
@@ -66,7 +66,7 @@ async function checkPart(deps: FinishDeps, { upload, signal }: WriteLease): Prom
   try {
     await readUploadedVariant(
       { read: toReader(file), fileName, bytes, received: bytes },
-      deps.runtime.engines,
+      deps.runtimes.engines,
     )
   } finally {
     await file.close()

@@ -22,7 +22,7 @@ test('many small parts of a file with a long header read it no more often than o
   }
   const upload = { bytes: 10_000_000, file_name: 'model.gguf' }
   for (let offset = 0; offset < 5_000; offset += 1) {
-    const check = openHeaderCheck({ runtime: { engines: [] } }, upload, file as never, offset)
+    const check = openHeaderCheck({ runtimes: { engines: [] } }, upload, file as never, offset)
     await check(offset + 1)
   }
   expect(reads).toBeLessThan(20)

@@ -14,7 +14,7 @@ import { measurePart, openPart, toReader } from './upload-files.ts'
 import { locked, withWriteLease } from './write-lease.ts'
 import type { ModelUpload, WriteLease } from './write-lease.ts'
 
-export type ReceiveDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher' | 'modelStore'>
+export type ReceiveDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtimes' | 'fileHasher' | 'modelStore'>
 
 /** More than any header may have */
 const headerBytes = 64 * 1024 * 1024
@@ -88,7 +88,7 @@ async function writePart(deps: ReceiveDeps, lease: WriteLease, part: Part): Prom
  * sizes are powers of two, so that many small parts read it no more often than one large one.
  */
 export function openHeaderCheck(
-  { runtime: { engines } }: { runtime: Pick<ReceiveDeps['runtime'], 'engines'> },
+  { runtimes: { engines } }: { runtimes: Pick<ReceiveDeps['runtimes'], 'engines'> },
   { bytes, file_name: fileName }: Pick<ModelUpload, 'bytes' | 'file_name'>,
   file: Pick<FileHandle, 'read'>,
   offset: number,

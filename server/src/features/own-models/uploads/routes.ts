@@ -26,7 +26,7 @@ import {
 import { UploadRequests } from './upload-requests.ts'
 import { findUpload } from './write-lease.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'fileHasher' | 'modelStore'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtimes' | 'fileHasher' | 'modelStore'>
 
 const tags = ['Catalog']
 const prefix = '/api/v1/model-uploads'

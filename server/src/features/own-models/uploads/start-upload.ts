@@ -15,7 +15,7 @@ import type { AnnouncedFile } from './tus.ts'
 import { expiryMilliseconds } from './write-lease.ts'
 import type { ModelUpload } from './write-lease.ts'
 
-type StartDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime'>
+type StartDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtimes'>
 
 /** Most uploads of an organization that no model uses */
 const maxOpenUploads = 100
@@ -26,10 +26,10 @@ export async function startUpload(
   viewer: Viewer,
   { fileName, bytes, sha256 }: AnnouncedFile,
 ): Promise<ModelUpload> {
-  const { db, clock, config, runtime } = deps
+  const { db, clock, config, runtimes } = deps
   const { maxBytes } = config.uploads
   const quotaBytes = requireUploads(deps)
-  if (runtime.loadsUploads !== true) {
+  if (!runtimes.loadsUploads) {
     const message =
       'The compute backend of this server can not load uploaded files. Add a repository of the Hub instead.'
     throw new ApplicationError('uploads_not_supported', message)

@@ -21,7 +21,7 @@ import { requireUploads } from './require-uploads.ts'
 import { findUpload, withWriteLease } from './write-lease.ts'
 import type { ModelUpload } from './write-lease.ts'
 
-type UseDeps = Pick<Services, 'clock' | 'config' | 'runtime' | 'fileHasher'> & BaseDeps
+type UseDeps = Pick<Services, 'clock' | 'config' | 'runtimes' | 'fileHasher'> & BaseDeps
 
 /** An upload whose file is complete, with the model in it. */
 interface CompleteUpload {
@@ -54,13 +54,13 @@ export async function addUploadedModel(
   viewer: Viewer,
   { uploadId, modelName: given, baseModel }: UploadRequest,
 ): Promise<StoredModel> {
-  const { db, runtime } = deps
+  const { db, runtimes } = deps
   const { organizationId } = viewer
   const { upload, variant, origin } = await readUpload(deps, organizationId, uploadId)
   const { file_name: fileName, bytes } = upload
   const modelName = given ?? toModelName(fileName)
   await requireFreeName(db, organizationId, modelName)
-  await requireSafeTemplates(runtime, [variant])
+  await requireSafeTemplates(runtimes, [variant])
   const base = await requireBase(deps, organizationId, [variant], baseModel)
   const head = {
     id: uuidv7(),
@@ -71,7 +71,7 @@ export async function addUploadedModel(
     description: `Uploaded as ${fileName}.`,
     license: 'unknown',
   } as const
-  const model = toOwnModel(head, [variant], runtime.engines, origin, base)
+  const model = toOwnModel(head, [variant], runtimes.engines, origin, base)
   return db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
     const stored = await addModel(transaction, organizationId, model)
@@ -98,7 +98,7 @@ async function readUpload(deps: UseDeps, organizationId: number, id: string): Pr
   const read = async (start: number, end: number) =>
     Buffer.concat(await (await deps.modelStore.read(sha256, { start, end })).toArray())
   const arrived = { read, fileName, bytes, received: bytes }
-  const variant = await readUploadedVariant(arrived, deps.runtime.engines)
+  const variant = await readUploadedVariant(arrived, deps.runtimes.engines)
   return {
     upload,
     variant: variant!,

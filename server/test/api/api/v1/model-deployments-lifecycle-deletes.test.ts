@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { joinRuntimes } from '../../../../src/adapters/model-runtime/join-runtimes.ts'
 import { listOrphans, sweepOrphans } from '../../../../src/features/deployments/fleet/sweep-orphans.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
@@ -194,7 +195,7 @@ test('sweepOrphans releases resources of a failed deployment only after its own 
   const busy = await create()
   await waitForStatus(client, busy, 'failed')
   expect(runtime.allocated).toContain(busy)
-  expect(await listOrphans(server.application)).toEqual([late])
+  expect((await listOrphans(server.application)).map(({ id }) => id)).toEqual([late])
   await sweepOrphans(server.application)
   expect(runtime.allocated).not.toContain(late)
 })
@@ -214,6 +215,7 @@ test('an engine that is released while orphans are listed is none of them', asyn
   const releasing = Object.assign(Object.create(runtime), {
     listEngineIds: async () => [...(await runtime.listEngineIds()), ...(listings++ === 0 ? [gone] : [])],
   })
-  expect(await listOrphans({ db: server.application.db, runtime: releasing })).not.toContain(gone)
+  const orphans = await listOrphans({ db: server.application.db, runtimes: joinRuntimes([releasing]) })
+  expect(orphans.map(({ id }) => id)).not.toContain(gone)
   expect(listings).toBe(2)
 })

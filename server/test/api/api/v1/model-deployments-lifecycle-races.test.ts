@@ -256,6 +256,7 @@ test('an error is retried after a second, and less often the longer it lasts', a
 test('an unconfirmed release is polled immediately, and later every five seconds', async () => {
   const { db } = server.application
   const id = await create()
+  await db.updateTable('instances').set({ runtime: runtime.name }).where('deployment_id', '=', id).execute()
   runtime.answer({ release: () => false })
   await client.delete(`${path}/${id}`)
   expect(await reconcileAndReadDelay(id)).toBeLessThan(1)

@@ -40,7 +40,7 @@ test('a deployment goes from requested to running to terminated on the real engi
     terminated_at: null,
   })
   expect(Date.parse(running.updated_at)).toBeGreaterThan(Date.parse(running.created_at))
-  expect(await server.application.runtime.listEngineIds()).toContain(running.instances[0]!.id)
+  expect(await server.application.runtimes.all[0]!.listEngineIds()).toContain(running.instances[0]!.id)
 
   const answer = await client.delete(`${path}/${running.id}`)
   expect(answer.status).toBe(200)
@@ -49,7 +49,7 @@ test('a deployment goes from requested to running to terminated on the real engi
   expect(ended).toMatchObject({ instance_id: running.instance_id, failure_stage: null, failure_reason: null })
   expect(ended.terminated_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   expect(Date.parse(ended.terminated_at!)).toBeGreaterThanOrEqual(Date.parse(answer.body.updated_at))
-  expect(await server.application.runtime.listEngineIds()).not.toContain(running.instances[0]!.id)
+  expect(await server.application.runtimes.all[0]!.listEngineIds()).not.toContain(running.instances[0]!.id)
 
   const events = await listEvents(running.id)
   const statuses = events.map(({ status }) => status).filter((status, at, all) => status !== all[at - 1])

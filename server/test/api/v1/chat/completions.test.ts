@@ -113,7 +113,7 @@ test('POST /v1/chat/completions: a terminated deployment is a 404 model_not_foun
 test('a stopped engine is a 502 upstream_unavailable, then the worker restarts it', async () => {
   const person = await registerClient(server.url)
   const { id, instances } = await deploy(person)
-  const stop = () => server.application.runtime.stopEngine(instances[0]!.id)
+  const stop = () => server.application.runtimes.all[0]!.stopEngine(instances[0]!.id)
   await expect.poll(stop, { timeout: 60_000 }).toBe(true)
   const ask = () => person.post(path, { model: id, messages, max_tokens: 1 })
   const first = await ask()

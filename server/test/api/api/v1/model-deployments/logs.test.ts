@@ -83,7 +83,7 @@ test('GET …/{id}/logs with Accept: text/event-stream: streams new lines', asyn
 })
 
 test('GET …/{id}/logs: empty before an engine was started', async () => {
-  const provisioning = vi.spyOn(server.application.runtime, 'provision')
+  const provisioning = vi.spyOn(server.application.runtimes.all[0]!, 'provision')
   provisioning.mockResolvedValue({ outcome: 'refused', code: 'quota_exceeded', message: 'No.' })
   const created = await deploy(client, 'berth-tiny', 'failed')
   provisioning.mockRestore()
@@ -91,7 +91,7 @@ test('GET …/{id}/logs: empty before an engine was started', async () => {
 })
 
 test('GET …/{id}/logs: an unreachable runtime is a 503 without internals', async () => {
-  const reading = vi.spyOn(server.application.runtime.logs, 'read')
+  const reading = vi.spyOn(server.application.runtimes.all[0]!.logs, 'read')
   reading.mockRejectedValueOnce(new Error('connect ECONNREFUSED 10.0.0.1:6443'))
   const answer = await client.get(`${path}/${id}/logs`)
   reading.mockRestore()
@@ -119,7 +119,7 @@ test('GET …/{id}/logs of a lost engine: its last lines, even after its instanc
   // A worker that looked before the crash counts it as the first, and starts the engine again at once.
   await vi.waitFor(
     async () => {
-      if (!(await server.application.runtime.listEngineIds()).includes(engineId)) return
+      if (!(await server.application.runtimes.all[0]!.listEngineIds()).includes(engineId)) return
       const { body } = await client.get(`${path}/${failing}`)
       if (body.status === 'running') await crash()
       throw new Error(`the instance is still there, ${body.status}`)
