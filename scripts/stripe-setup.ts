@@ -105,17 +105,20 @@ async function listPrices(config: Config): Promise<MeteredPrice[]> {
 }
 
 async function listInstances(
-  { kubernetes, xinference, localEngine: { gpuShares } }: Config,
+  { runtimes, kubernetes, localEngine: { gpuShares } }: Config,
   instanceTypes: readonly InstanceType[],
 ): Promise<Dimensions[]> {
-  if (kubernetes === null && xinference === null) {
-    const found = await listInstanceTypes({ environment: process.env, instanceTypes, gpuShares })
-    return found.map(({ instanceType, region }) => ({ instance_type: instanceType, region }))
-  }
-  return pickInstanceTypes(instanceTypes, kubernetes?.instanceTypes ?? null).map(({ name, region }) => ({
-    instance_type: name,
-    region,
-  }))
+  const found = runtimes.includes('local')
+    ? await listInstanceTypes({ environment: process.env, instanceTypes, gpuShares })
+    : []
+  const named = [
+    ...(runtimes.includes('xinference') ? instanceTypes : []),
+    ...(kubernetes === null ? [] : pickInstanceTypes(instanceTypes, kubernetes.instanceTypes)),
+  ]
+  return [
+    ...found.map(({ instanceType, region }) => ({ instance_type: instanceType, region })),
+    ...named.map(({ name, region }) => ({ instance_type: name, region })),
+  ]
 }
 
 function toStripeHost(base: string) {

@@ -146,6 +146,7 @@ export const audit = {
     'deployment.put_to_sleep': 'Put a deployment to sleep',
     'deployment.woken': 'Woke a deployment',
     'deployment.terminated': 'Terminated a deployment',
+    'deployment.abandoned': 'Abandoned what a deployment left on a runtime',
     'billing_account.activation_started': 'Started to activate billing',
     'billing_account.changed': 'Billing changed',
     'payment_method.made_default': 'Changed the default card',

@@ -43,7 +43,7 @@ const badValues: Record<string, string[]> = {
   DATABASE_POOL_SIZE: [...notNumbers, '1', '501'],
   API_PROCESSES: [...notNumbers, '0', '1025', 'cores'],
   DRAIN_DELAY: [...notDurations, '5', '601s'],
-  RUNTIME: ['cloud'],
+  RUNTIME: ['cloud', 'local,cloud', 'local,kubernetes,local'],
   LOG_LEVEL: ['loud'],
   METRICS_PORT: [...notNumbers, '65536', '8080'],
   TRUST_PROXY: [
@@ -221,7 +221,7 @@ test('defaults', () => {
     host: '127.0.0.1',
     port: 8080,
     databaseUrl: null,
-    runtime: 'local',
+    runtimes: ['local'],
     logLevel: 'info',
     metricsPort: null,
     trustProxy: false,
@@ -342,6 +342,18 @@ test('RUNTIME=xinference requires supervisors, each with its user and password i
     { origin: 'http://y.example', credentials: { username: 'a', password: '%zz' } },
   ])
   expect(readConfig({ XINFERENCE_URLS }).xinference).toBeNull()
+})
+
+test('RUNTIME takes several runtimes, each with its settings', () => {
+  const config = readConfig({ RUNTIME: 'kubernetes, LOCAL' })
+  expect(config).toMatchObject({ runtimes: ['kubernetes', 'local'], xinference: null })
+  expect(config.kubernetes).not.toBeNull()
+  expect(problemsOf({ RUNTIME: 'local,local' })).toEqual([
+    expect.stringMatching(/must name each runtime once/),
+  ])
+  expect(problemsOf({ RUNTIME: ',' })).toEqual([
+    expect.stringMatching(/^RUNTIME: must be one or more of local/),
+  ])
 })
 
 test('RUNTIME=kubernetes has a default for everything', () => {

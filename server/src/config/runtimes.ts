@@ -3,14 +3,18 @@ import { unescape as decodeText } from 'node:querystring'
 import { z } from 'zod'
 import { commaList, commandLine, oneOf, optionalText, positiveNumber, size, wholeNumber } from './values.ts'
 
-/** The compute backend, its engines, and when their hardware is released. */
+const runtimeNames = ['local', 'xinference', 'kubernetes'] as const
+export type RuntimeName = (typeof runtimeNames)[number]
+
+/** The compute backends, their engines, and when their hardware is released. */
 export interface RuntimesConfig {
-  runtime: 'local' | 'xinference' | 'kubernetes'
+  /** In the order of preference among equal offers; each at most once */
+  runtimes: readonly RuntimeName[]
   engines: EnginesConfig
   localEngine: LocalEngineConfig
-  /** null unless `runtime` is xinference */
+  /** null unless `runtimes` has xinference */
   xinference: XinferenceConfig | null
-  /** null unless `runtime` is kubernetes */
+  /** null unless `runtimes` has kubernetes */
   kubernetes: KubernetesConfig | null
   /** Minutes without a request after which new deployments fall asleep; null: never by themselves */
   defaultIdleMinutes: number | null
@@ -129,7 +133,10 @@ const modelCache = z
 
 /** The settings of the compute backends. */
 export const runtimesSettings = {
-  RUNTIME: oneOf(['local', 'xinference', 'kubernetes']).default('local'),
+  RUNTIME: commaList
+    .pipe(z.array(oneOf(runtimeNames)).min(1, `must be one or more of ${runtimeNames.join(', ')}`))
+    .refine((names) => new Set(names).size === names.length, 'must name each runtime once')
+    .default(['local']),
   ENGINE_MAX_CONTEXT: wholeNumber(256, 16_777_216).optional(),
   ENGINE_MAX_SEQUENCES: wholeNumber(1, 4096).optional(),
   DEFAULT_IDLE_MINUTES: wholeNumber(1, 10_080).optional(),
@@ -170,7 +177,7 @@ type Settings = z.output<z.ZodObject<typeof runtimesSettings>>
 /** Adds a problem for each setting that the backend lacks. */
 export function readRuntimes(settings: Settings, problems: string[]): RuntimesConfig {
   return {
-    runtime: settings.RUNTIME,
+    runtimes: settings.RUNTIME,
     engines: {
       maxContextTokens: settings.ENGINE_MAX_CONTEXT ?? null,
       maxSequences: settings.ENGINE_MAX_SEQUENCES ?? null,
@@ -193,7 +200,7 @@ export function readRuntimes(settings: Settings, problems: string[]): RuntimesCo
 }
 
 function readKubernetes(settings: Settings): KubernetesConfig | null {
-  if (settings.RUNTIME !== 'kubernetes') return null
+  if (!settings.RUNTIME.includes('kubernetes')) return null
   return {
     namespace: settings.KUBERNETES_NAMESPACE,
     kubeconfig: settings.KUBECONFIG === undefined ? null : resolve(settings.KUBECONFIG),
@@ -208,7 +215,7 @@ function readKubernetes(settings: Settings): KubernetesConfig | null {
 }
 
 function readXinference(settings: Settings, problems: string[]): XinferenceConfig | null {
-  if (settings.RUNTIME !== 'xinference') return null
+  if (!settings.RUNTIME.includes('xinference')) return null
   const supervisors = new Map(settings.XINFERENCE_URLS.map((each) => [each.origin, each]))
   if (supervisors.size === 0) {
     problems.push(

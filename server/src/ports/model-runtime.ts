@@ -233,6 +233,8 @@ export interface ModelRuntime {
   readonly name: string
   /** The engines of this runtime, at most one per format; others after an installation */
   readonly engines: readonly RuntimeEngine[]
+  /** The cluster of all its instances; absent if it has several */
+  readonly clusterId?: string | undefined
   /** The capacity of an engine that shares the memory of a host with others; null for Berth's default */
   readonly sharedCapacity: ServingCapacity | null
   /** True if engines load the catalog's weights; false if the runtime has its own list of models */
@@ -293,10 +295,24 @@ export interface ModelRuntime {
 /** An offer with what its runtime says about all of its offers. */
 export interface RuntimeOffer extends InstanceOffer {
   runtime: OfferingRuntime
+  /** Names it in sentences where several runtimes offer its instance type; absent for the type's name */
+  title?: string | undefined
+}
+
+/** The offers of all runtimes that respond. */
+export interface RuntimeOffers {
+  offers: RuntimeOffer[]
+  /** The names of the runtimes whose offers are unknown, because they don't respond */
+  away: readonly string[]
 }
 
 /** What decides how a runtime's offers serve a model. */
-export interface OfferingRuntime extends Pick<ModelRuntime, 'name' | 'engines' | 'sharedCapacity'> {
+export interface OfferingRuntime extends Pick<
+  ModelRuntime,
+  'name' | 'engines' | 'sharedCapacity' | 'clusterId'
+> {
+  /** True if other runtimes make offers too */
+  isOneOfSeveral?: boolean | undefined
   /** Omitted where it loads every variant of its formats */
   availability?: ModelAvailability | undefined
 }
@@ -315,8 +331,8 @@ export interface ModelRuntimes extends Pick<ModelRuntime, 'weightCache' | 'hostE
   find(name: string | null): ModelRuntime | undefined
   /** The runtime of an instance with hardware. Throws `runtime_unavailable` if it is not configured. */
   get(name: string | null): ModelRuntime
-  /** The offers of all. */
-  listOffers(): Promise<RuntimeOffer[]>
+  /** The offers of those that respond. Throws what the first one throws if none does. */
+  listOffers(): Promise<RuntimeOffers>
   /** Closes this process's connections. Engines keep running. */
   close(): Promise<void>
 }

@@ -16,7 +16,7 @@ import { installationOf } from '../adapters/payment-processor/installation.ts'
 import { createStripeProcessor } from '../adapters/payment-processor/stripe/processor.ts'
 import type { ObservedTime } from '../base/observed-time.ts'
 import type { Config } from '../config/config.ts'
-import type { KubernetesConfig, XinferenceConfig } from '../config/runtimes.ts'
+import type { KubernetesConfig, RuntimeName, XinferenceConfig } from '../config/runtimes.ts'
 import type { Database } from '../database/tables.ts'
 import { mainProtocols } from '../features/inference/protocols/protocols.ts'
 import { pickInstanceTypes } from '../features/placement/instance-types-file.ts'
@@ -72,7 +72,17 @@ export async function createRuntimes(
   instanceTypes: readonly InstanceType[],
   services: RuntimeServices,
 ): Promise<ModelRuntimes> {
-  return joinRuntimes([withWarmUp(await openRuntime(config, instanceTypes, services), mainProtocols)])
+  const opened: ModelRuntime[] = []
+  try {
+    for (const name of config.runtimes) {
+      const runtime = await openRuntime(name, config, instanceTypes, services)
+      opened.push(withWarmUp(runtime, mainProtocols))
+    }
+  } catch (error) {
+    await Promise.allSettled(opened.map((runtime) => runtime.close()))
+    throw error
+  }
+  return joinRuntimes(opened, services.log)
 }
 
 interface RuntimeServices {
@@ -84,13 +94,13 @@ interface RuntimeServices {
 }
 
 function openRuntime(
+  name: RuntimeName,
   config: Config,
   instanceTypes: readonly InstanceType[],
   { log, clock, observedTime, modelStore }: RuntimeServices,
 ): Promise<ModelRuntime> {
-  if (config.xinference !== null)
-    return openXinference(config, config.xinference, instanceTypes, { log, clock })
-  if (config.kubernetes !== null) return openKubernetes(config, config.kubernetes, instanceTypes, log)
+  if (name === 'xinference') return openXinference(config, config.xinference!, instanceTypes, { log, clock })
+  if (name === 'kubernetes') return openKubernetes(config, config.kubernetes!, instanceTypes, log)
   return createLocalRuntime({
     instanceTypes,
     dataDirectory: config.dataDirectory,

@@ -92,7 +92,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const runtimes =
       overrides.runtime === undefined
         ? await createRuntimes(config, instanceTypes, runtimeServices)
-        : joinRuntimes([overrides.runtime])
+        : joinRuntimes([overrides.runtime], log)
     opened.defer(() => runtimes.close())
     const hub = createHub(config)
     opened.defer(() => hub.close())

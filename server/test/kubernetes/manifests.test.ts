@@ -213,7 +213,7 @@ describe('image and compose file', () => {
       value.replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1').replaceAll(/\$\{\w+:\?[^}]*\}/g, 'x'.repeat(32)),
     ])
     const config = readConfig(Object.fromEntries(filled))
-    expect(config).toMatchObject({ runtime: 'local', role: 'all' })
+    expect(config).toMatchObject({ runtimes: ['local'], role: 'all' })
     expect(listWarnings(config)).toEqual([])
     const behindProxy = { PUBLIC_URL: 'https://berth.example.com' }
     for (const warning of listWarnings(readConfig({ ...Object.fromEntries(filled), ...behindProxy }))) {

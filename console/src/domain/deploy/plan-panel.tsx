@@ -159,10 +159,12 @@ function Considered({ plan }: { plan: DeploymentPlan }) {
       <ul className="divide-y">
         {plan.considered.map((one, place) => (
           <li
-            key={one.instance_type}
+            key={`${one.cluster_id ?? ''} ${one.instance_type}`}
             className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-4 px-4 py-2.5 text-[0.8125rem]"
           >
-            <span className="font-medium break-all">{one.instance_type}</span>
+            <span className="font-medium break-all">
+              {one.cluster_id === undefined ? one.instance_type : `${one.instance_type} (${one.cluster_id})`}
+            </span>
             <span className="tabular text-right">{writePrice(one.price_per_hour, plan.currency)}</span>
             <span className="text-muted">{one.reason}</span>
             <span

@@ -64,6 +64,7 @@ export const auditActions = [
   'deployment.put_to_sleep',
   'deployment.woken',
   'deployment.terminated',
+  'deployment.abandoned',
   'billing_account.activation_started',
   'billing_account.changed',
   'payment_method.made_default',

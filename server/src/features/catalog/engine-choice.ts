@@ -10,6 +10,14 @@ export function findEngine(
   return engines.find(({ formats }) => formats.includes(format))
 }
 
+/** The engines that load a format, of which each runtime has at most one. */
+export function listEnginesFor(
+  { format }: Pick<ModelVariant, 'format'>,
+  engines: readonly RuntimeEngine[],
+): RuntimeEngine[] {
+  return engines.filter(({ formats }) => formats.includes(format))
+}
+
 /** Why an engine can't load a variant; null if it can. Engines of unknown version count as new enough. */
 export function findEngineIncompatibility(
   { engines: profiles }: ModelVariant,
@@ -31,10 +39,8 @@ export function listServedTags(
   { tags, variants }: { tags: readonly string[]; variants: readonly ModelVariant[] },
   engines: readonly RuntimeEngine[],
 ): string[] {
-  const seesImages = (variant: ModelVariant) => {
-    const engine = findEngine(variant, engines)
-    return engine !== undefined && acceptsImages(engine, variant.engines)
-  }
+  const seesImages = (variant: ModelVariant) =>
+    listEnginesFor(variant, engines).some((engine) => acceptsImages(engine, variant.engines))
   return tags.filter((tag) => tag !== 'vision' || variants.some(seesImages))
 }
 

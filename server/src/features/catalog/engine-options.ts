@@ -2,18 +2,20 @@ import { isDeepStrictEqual } from 'node:util'
 import { invalidField } from '../../base/errors.ts'
 import type { EngineOptions, ModelVariant } from '../../ports/model-variant.ts'
 import type { OptionRule, RuntimeEngine } from '../../ports/runtime-engine.ts'
-import { findEngine } from './engine-choice.ts'
+import { listEnginesFor } from './engine-choice.ts'
 
 type Engine = Pick<RuntimeEngine, 'title' | 'options'>
 
-/** Throws a 422 if the engine of a variant doesn't take these options of a deployment. */
+/** Throws a 422 if no engine for a variant takes these options of a deployment. */
 export function requireEngineOptions(
   variant: Pick<ModelVariant, 'format'>,
   engines: readonly RuntimeEngine[],
   options: EngineOptions,
 ): void {
-  const obstacle = findOptionObstacle(findEngine(variant, engines), options)
-  if (obstacle !== null) throw invalidField('engine_options', obstacle, 'custom')
+  const [obstacle = findOptionObstacle(undefined, options), ...others] = listEnginesFor(variant, engines).map(
+    (engine) => findOptionObstacle(engine, options),
+  )
+  if (obstacle !== null && !others.includes(null)) throw invalidField('engine_options', obstacle, 'custom')
 }
 
 /** Why an engine doesn't take these options, as a sentence; null if it does. */

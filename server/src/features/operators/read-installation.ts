@@ -3,7 +3,7 @@ import { NotFoundError } from '../../base/errors.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { Database } from '../../database/tables.ts'
 import type { GpuMemory } from '../../ports/host-engines.ts'
-import type { CachedWeights, InstanceOffer, ModelRuntimes } from '../../ports/model-runtime.ts'
+import type { CachedWeights, ModelRuntimes, RuntimeOffer } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { queryRuntime } from '../placement/query-runtime.ts'
@@ -15,6 +15,7 @@ export interface PlacedInstance {
   organizationName: string
   modelName: string
   status: string
+  runtime: string | null
   instanceType: string | null
   gpuCount: number | null
   memoryBytes: number | null
@@ -31,7 +32,7 @@ export interface Machines {
   runtime: string
   gpus: { name: string; memory: GpuMemory | null; obstacle: string | null }[]
   engines: readonly { title: string; version: string | null; isUsed: boolean; reason: string | null }[]
-  instanceTypes: (InstanceOffer & { promisedBytes: number })[]
+  instanceTypes: (RuntimeOffer & { promisedBytes: number })[]
   instances: PlacedInstance[]
 }
 
@@ -44,7 +45,7 @@ export async function readMachines({
   runtimes,
 }: Pick<Services, 'db' | 'log' | 'runtimes'>): Promise<Machines> {
   const instances = await listPlaced(db)
-  const [offers, report] = await queryRuntime({ log }, 'instance types', () =>
+  const [{ offers }, report] = await queryRuntime({ log }, 'instance types', () =>
     Promise.all([runtimes.listOffers(), runtimes.hostEngines?.report()]),
   )
   return {
@@ -64,9 +65,12 @@ function listEngines({ engines }: ModelRuntimes) {
   return engines.map(({ title }) => ({ title, version: null, isUsed: true, reason: null }))
 }
 
-function sumMemory(instances: readonly PlacedInstance[], { instanceType }: InstanceOffer): number {
+function sumMemory(
+  instances: readonly PlacedInstance[],
+  { instanceType, runtime }: Pick<RuntimeOffer, 'instanceType' | 'runtime'>,
+): number {
   return instances
-    .filter((instance) => instance.instanceType === instanceType)
+    .filter((instance) => instance.instanceType === instanceType && instance.runtime === runtime.name)
     .reduce((sum, { memoryBytes }) => sum + (memoryBytes ?? 0), 0)
 }
 
@@ -77,7 +81,7 @@ function selectInstances(db: Database) {
     .innerJoin('organizations', 'organizations.id', 'deployments.organization_id')
     .select(['deployments.id as deploymentId', 'deployments.model_name as modelName'])
     .select(['organizations.id as organizationId', 'organizations.name as organizationName'])
-    .select(['instances.status', 'instances.instance_type as instanceType'])
+    .select(['instances.status', 'instances.runtime', 'instances.instance_type as instanceType'])
     .select(['instances.gpu_count as gpuCount', 'instances.memory_bytes as memoryBytes'])
     .limit(mostRows)
 }

@@ -91,7 +91,7 @@ export function toMachinesBody(machines: Machines): z.infer<typeof machinesBody>
     })),
     engines: engines.map(({ title, version, isUsed, reason }) => ({ title, version, used: isUsed, reason })),
     instance_types: instanceTypes.map((offer) => ({
-      name: offer.instanceType,
+      name: offer.title ?? offer.instanceType,
       region: offer.region,
       gpu_count: offer.gpuCount,
       gpu_model: offer.gpuModel,

@@ -7,7 +7,7 @@ import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import { roleCan } from '../../base/roles.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { Services } from '../../services.ts'
-import { findEngine, findRankObstacle } from '../catalog/engine-choice.ts'
+import { findRankObstacle, listEnginesFor } from '../catalog/engine-choice.ts'
 import { placeVariants } from '../placement/plan.ts'
 import type { SelectionResult } from '../placement/instance-selection.ts'
 import { refusedFiles, ggufLoraFormat, ggufFormat } from './facts/formats.ts'
@@ -241,19 +241,28 @@ function toApplicationError(error: ModelHubError): ApplicationError {
   return new ApplicationError(codes[error.failure], error.message)
 }
 
-/** Finds the engine of this server that loads a variant or serves it as a LoRA. */
+/** Finds the engine of this server that loads a variant or serves it as a LoRA, or the first that can't. */
 export function findServingEngine(
-  variant: Pick<RepositoryVariant, 'format' | 'lora'>,
+  variant: RepositoryVariant,
   engines: readonly RuntimeEngine[],
 ): RuntimeEngine | undefined {
-  if (variant.lora === null) return findEngine(variant, engines)
-  return engines.find(({ loras }) => loras?.format === variant.format)
+  const candidates = listCandidates(variant, engines)
+  return candidates.find((engine) => findEngineObstacle(variant, engine) === null) ?? candidates[0]
+}
+
+/** The engines for the format of a variant; several runtimes may have one. */
+function listCandidates(
+  variant: Pick<RepositoryVariant, 'format' | 'lora'>,
+  engines: readonly RuntimeEngine[],
+): RuntimeEngine[] {
+  if (variant.lora === null) return listEnginesFor(variant, engines)
+  return engines.filter(({ loras }) => loras?.format === variant.format)
 }
 
 /** Why no engine of this server can load a variant, as a clause; null if one can. */
 export function findObstacle(variant: RepositoryVariant, engines: readonly RuntimeEngine[]): string | null {
   if (variant.reason !== null) return variant.reason
-  const { format, architectureName: name, lora } = variant
+  const { format, lora } = variant
   if (lora !== null && lora.rank === 0) return 'The files have no matrices of a LoRA'
   const engine = findServingEngine(variant, engines)
   if (engine === undefined) {
@@ -261,6 +270,11 @@ export function findObstacle(variant: RepositoryVariant, engines: readonly Runti
       ? `No engine of this server loads ${nameFormat(format)}`
       : `No engine of this server serves LoRAs in the format ${nameFormat(format)}`
   }
+  return findEngineObstacle(variant, engine)
+}
+
+function findEngineObstacle(variant: RepositoryVariant, engine: RuntimeEngine): string | null {
+  const { architectureName: name, lora } = variant
   const rankObstacle = lora === null ? null : findRankObstacle(engine, lora.rank)
   if (rankObstacle !== null) return rankObstacle
   if (!variant.needsArchitecture || engine.architectures === undefined) return null

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { HubRepository } from '../../ports/model-hub.ts'
 import type { EngineProfiles } from '../../ports/model-variant.ts'
 import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
-import { findEngine } from '../catalog/engine-choice.ts'
+import { listEnginesFor } from '../catalog/engine-choice.ts'
 import type { CatalogModel, CatalogVariant } from '../catalog/model.ts'
 import { ggufFormat } from './facts/formats.ts'
 import type { LoraBase } from './find-base.ts'
@@ -112,9 +112,9 @@ export function toBillions(parameters: number): number {
 }
 
 function toProfiles(variant: RepositoryVariant, engines: readonly RuntimeEngine[]): EngineProfiles {
-  const engine = findEngine(variant, engines)
-  if (engine === undefined || variant.projector === null) return {}
-  return { [engine.profile]: { projector: variant.projector } }
+  const { projector } = variant
+  if (projector === null) return {}
+  return Object.fromEntries(listEnginesFor(variant, engines).map(({ profile }) => [profile, { projector }]))
 }
 
 /** What the model can do as far as the files say. */

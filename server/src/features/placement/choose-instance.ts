@@ -1,8 +1,15 @@
+import { ApplicationError } from '../../base/errors.ts'
 import type { ModelLora, ModelVariant } from '../../ports/model-variant.ts'
 import type { Services } from '../../services.ts'
 import { findHourlyPrice } from '../metering/instance-prices.ts'
 import { selectInstance } from './instance-selection.ts'
-import type { PricedOffer, SelectionResult, SelectionRules } from './instance-selection.ts'
+import type {
+  EngineNeeds,
+  PricedOffer,
+  RefusedOffer,
+  SelectionResult,
+  SelectionRules,
+} from './instance-selection.ts'
 import { noMinimums } from './serving-capacity.ts'
 import type { CapacityMinimums } from './serving-capacity.ts'
 
@@ -14,7 +21,11 @@ const settings = { context: 'ENGINE_MAX_CONTEXT', sequences: 'ENGINE_MAX_SEQUENC
 export interface Requirements extends CapacityMinimums {
   /** The only instance type that may serve; null for any */
   instanceType: string | null
+  /** Omitted for nothing */
+  needs?: EngineNeeds | undefined
 }
+
+export const noNeeds: EngineNeeds = { options: {}, version: null, separatesCache: false }
 
 export const noRequirements: Requirements = { ...noMinimums, instanceType: null }
 
@@ -23,28 +34,36 @@ export async function chooseInstance(
   deps: Deps,
   variant: ModelVariant,
   requirements: Requirements,
-  refused: readonly string[],
+  refused: readonly RefusedOffer[],
   adapters: readonly ModelLora[],
 ): Promise<SelectionResult> {
-  const rules = { ...toRules(deps, requirements), adapters }
-  return selectInstance(variant, await listPricedOffers(deps), rules, refused)
+  const { offers, away } = await listPricedOffers(deps)
+  const rules = { ...toRules(deps, requirements), adapters, away }
+  return selectInstance(variant, offers, rules, refused)
 }
 
-/** The offers of all runtimes with their current prices. Throws if a runtime throws. */
+/** The offers with their current prices. Throws if no runtime responds. */
 export async function listPricedOffers({
   runtimes,
   prices,
   clock,
-}: Pick<Deps, 'runtimes' | 'prices' | 'clock'>): Promise<PricedOffer[]> {
+}: Pick<Deps, 'runtimes' | 'prices' | 'clock'>): Promise<{ offers: PricedOffer[]; away: readonly string[] }> {
   const now = clock()
-  const offers = await runtimes.listOffers()
-  return offers.map((offer) => ({ ...offer, pricePerHour: findHourlyPrice(prices, offer, now) }))
+  const { offers, away } = await runtimes.listOffers()
+  const priced = offers.map((offer) => ({ ...offer, pricePerHour: findHourlyPrice(prices, offer, now) }))
+  return { offers: priced, away }
+}
+
+/** Throws `runtime_unavailable` if a runtime that doesn't respond might have an instance type that fits. */
+export function requireAnswers(result: SelectionResult): SelectionResult {
+  if (result.outcome === 'selected' || (result.away ?? []).length === 0) return result
+  throw new ApplicationError('runtime_unavailable', result.reason, 5)
 }
 
 /** The rules to choose and size engines. */
 export function toRules(
   { config }: Pick<Deps, 'config'>,
-  { instanceType, ...minimums }: Requirements = noRequirements,
+  { instanceType, needs, ...minimums }: Requirements = noRequirements,
 ): SelectionRules {
   const { maxContextTokens, maxSequences } = config.engines
   return {
@@ -55,5 +74,6 @@ export function toRules(
     },
     minimums,
     instanceType: instanceType ?? undefined,
+    needs,
   }
 }

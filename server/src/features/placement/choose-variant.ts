@@ -4,7 +4,7 @@ import { nameFormat } from '../../base/format-names.ts'
 import { findVariant, listMatchingVariants } from '../catalog/model.ts'
 import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
 import { rankFormat } from './gpu-requirements.ts'
-import { compareOffers, isSharedOffer, selectInstance } from './instance-selection.ts'
+import { compareOffers, isSharedOffer, nameOffer, selectInstance } from './instance-selection.ts'
 import type { PricedOffer, Selection, SelectionRules } from './instance-selection.ts'
 
 /** The variant that a request gets. */
@@ -107,6 +107,6 @@ function explainChoice({ variant, offer }: Candidate, matching: readonly Catalog
   const title = findEngine(variant, offer.runtime.engines)?.title ?? format
   const hasSizes = matching.some((other) => other.sizeInBillions !== sizeInBillions)
   return hasSizes
-    ? `Berth chose ${name}, the largest size that ${title} can serve on ${offer.instanceType}.`
-    : `Berth chose ${name}, the best format for ${title} on ${offer.instanceType}.`
+    ? `Berth chose ${name}, the largest size that ${title} can serve on ${nameOffer(offer)}.`
+    : `Berth chose ${name}, the best format for ${title} on ${nameOffer(offer)}.`
 }

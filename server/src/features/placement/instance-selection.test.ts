@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import type { ModelVariant } from '../../ports/model-variant.ts'
-import { makeOffering } from '../../../test/support/engines.ts'
+import { engines, makeOffering } from '../../../test/support/engines.ts'
 import { selectInstance } from './instance-selection.ts'
-import type { PricedOffer, SelectionRules } from './instance-selection.ts'
+import type { PricedOffer, RefusedOffer, SelectionRules } from './instance-selection.ts'
 import { noMinimums } from './serving-capacity.ts'
 
 const GiB = 2 ** 30
@@ -42,8 +43,12 @@ function offer(instanceType: string, gibibytes: number, changes: Partial<PricedO
   }
 }
 
+/** The types that the runtime of the offers refused. */
+const refuse = (names: readonly string[]): RefusedOffer[] =>
+  names.map((name) => ({ runtime: 'test', instance_type: name }))
+
 function choose(offers: PricedOffer[], refused: string[] = [], instanceType?: string): string | null {
-  const result = selectInstance(variant, offers, { ...rules, instanceType }, refused)
+  const result = selectInstance(variant, offers, { ...rules, instanceType }, refuse(refused))
   return result.outcome === 'selected' ? result.selection.offer.instanceType : null
 }
 
@@ -96,7 +101,7 @@ test('memory that others use rules an offer out, and both say which programs use
   })
   expect(selectInstance(variant, [crowded(10, 12)], rules, [])).toMatchObject({ isInUse: false })
   const others = [crowded(10, 20), offer('t4', 16)]
-  expect(selectInstance(variant, others, { ...rules, instanceType: 't4' }, ['t4'])).toMatchObject({
+  expect(selectInstance(variant, others, { ...rules, instanceType: 't4' }, refuse(['t4']))).toMatchObject({
     outcome: 'infeasible',
     isInUse: false,
   })
@@ -161,7 +166,7 @@ test('an offer fits if its memory is at least the estimate, to the byte', () => 
 })
 
 test('refused instance types are skipped, and the reason says so', () => {
-  const result = selectInstance(variant, [offer('16', 16), offer('24', 24)], rules, ['16'])
+  const result = selectInstance(variant, [offer('16', 16), offer('24', 24)], rules, refuse(['16']))
   expect(result).toMatchObject({
     outcome: 'selected',
     selection: {
@@ -315,7 +320,7 @@ test('for any offers, the choice fits, was not refused, and is the cheapest that
     fc.property(someOffers, (given) => {
       const refused = given.filter((each) => each.refused).map(({ offer }) => offer.instanceType)
       const offers = given.map(({ offer }) => offer)
-      const result = selectInstance(awq, offers, rules, refused)
+      const result = selectInstance(awq, offers, rules, refuse(refused))
       const fitting = given.filter(({ fits }) => fits).map(({ offer }) => offer)
       const found = result.considered.filter(({ fits }) => fits).map(({ offer }) => offer)
       expect(new Set(found)).toEqual(new Set(fitting))
@@ -382,4 +387,48 @@ test('an engine that shares its host gets the context that leaves half of the me
   expect(sizeOn(8, 40_960)).toMatchObject({ capacity: { contextTokens: 40_960, parallelSequences: 1 } })
   expect(sizeOn(4, 40_960)).toMatch(/No instance type can run this model/)
   expect(sizeOn(8, 40_960, 32_768)).toMatch(/A context of 40960 tokens is more than the 32768 tokens/)
+})
+
+test('of two runtimes with a type of the same name, the first wins a tie, and only the refusing one is ruled out', () => {
+  const ofRuntime = (name: string) => ({
+    ...makeOffering(undefined, { contextTokens: 4096, parallelSequences: 2 }),
+    name,
+    isOneOfSeveral: true,
+  })
+  const both = ['one', 'two'].map((name) =>
+    offer('l4-x1', 24, { runtime: ofRuntime(name), title: `l4-x1 (${name})`, pricePerHour: '1' }),
+  )
+  const chosen = (refused: RefusedOffer[]) => {
+    const result = selectInstance(variant, both, rules, refused)
+    return result.outcome === 'selected' ? result.selection.offer.runtime.name : result.reason
+  }
+  expect(chosen([])).toBe('one')
+  expect(chosen([{ runtime: 'one', instance_type: 'l4-x1' }])).toBe('two')
+  expect(chosen(['one', 'two'].map((runtime) => ({ runtime, instance_type: 'l4-x1' })))).toContain(
+    'l4-x1 (one), l4-x1 (two): no capacity',
+  )
+})
+
+test('beside other runtimes, an engine without what the owner asks for is ruled out', () => {
+  const plain = { ...engines.llamaCpp, options: null, cacheSeparation: null }
+  const withEngine = (name: string, engine: RuntimeEngine) =>
+    offer(name, 24, { runtime: { ...makeOffering([engine]), name, isOneOfSeveral: true } })
+  const needs = { options: {}, version: null, separatesCache: false }
+  const reasonOf = (more: Partial<SelectionRules>) => {
+    const { considered } = selectInstance(variant, [withEngine('plain', plain)], { ...rules, ...more }, [])
+    return considered[0]!.fits ? null : considered[0]!.reason
+  }
+  expect(reasonOf({ needs })).toBeNull()
+  expect(reasonOf({ needs: { ...needs, options: { 'cache-reuse': 256 } } })).toMatch(/takes no options/)
+  expect(reasonOf({ needs: { ...needs, version: '1' } })).toMatch(/has no version 1/)
+  expect(reasonOf({ needs: { ...needs, separatesCache: true } })).toMatch(/can’t separate the cached prompts/)
+})
+
+test('what only a runtime that does not respond could run is unknown', () => {
+  const result = selectInstance(variant, [offer('t4', 8)], { ...rules, away: ['kubernetes'] }, [])
+  expect(result).toMatchObject({
+    outcome: 'infeasible',
+    away: ['kubernetes'],
+    reason: expect.stringContaining('The instance types of kubernetes are unknown'),
+  })
 })

@@ -1,8 +1,9 @@
 import { formatMemory } from '../../base/format-bytes.ts'
 import type { RuntimeOffer } from '../../ports/model-runtime.ts'
-import type { ModelLora, ModelVariant } from '../../ports/model-variant.ts'
-import type { ServingCapacity } from '../../ports/runtime-engine.ts'
+import type { EngineOptions, ModelLora, ModelVariant } from '../../ports/model-variant.ts'
+import type { RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
 import { findEngine, findEngineIncompatibility } from '../catalog/engine-choice.ts'
+import { findOptionObstacle } from '../catalog/engine-options.ts'
 import { nameFormat } from '../../base/format-names.ts'
 import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
 import type { MemoryEstimate, ServedModel } from './memory-estimate.ts'
@@ -14,6 +15,20 @@ import type {
   SharedCapacity,
   Sizing,
 } from './serving-capacity.ts'
+
+/** An instance type of a runtime that refused an instance. It is stored like this. */
+export interface RefusedOffer {
+  runtime: string
+  instance_type: string
+}
+
+/** What the owner asks of the engine, besides LoRAs. */
+export interface EngineNeeds {
+  options: EngineOptions
+  /** null for any version */
+  version: string | null
+  separatesCache: boolean
+}
 
 export interface PricedOffer extends RuntimeOffer {
   /** A decimal string in the main unit of the currency; null when unknown */
@@ -29,6 +44,10 @@ export interface SelectionRules {
   instanceType?: string | undefined
   /** The LoRAs that the engine serves; omitted for none */
   loras?: readonly ModelLora[] | undefined
+  /** What the engines of some runtimes may lack; omitted for nothing */
+  needs?: EngineNeeds | undefined
+  /** The names of runtimes whose offers are unknown; omitted for none */
+  away?: readonly string[] | undefined
 }
 
 /** The capacity of an engine that shares a host with others, unless the runtime has its own. */
@@ -61,20 +80,23 @@ export interface ConsideredOffer {
  */
 export type SelectionResult = { considered: ConsideredOffer[]; memoryBytes: number | null } & (
   | { outcome: 'selected'; selection: Selection }
-  /** `isInUse`: an instance type would fit without the programs of others */
-  | { outcome: 'infeasible'; reason: string; isInUse: boolean }
+  /**
+   * `isInUse`: an instance type would fit without the programs of others. `away`: the runtimes that might
+   * have one that fits, because they don't respond.
+   */
+  | { outcome: 'infeasible'; reason: string; isInUse: boolean; away?: readonly string[] | undefined }
 )
 
 /**
- * Sizes an engine to the wanted offer, or the cheapest that can run a variant, except `refused` types.
- * Ties go to fewer GPUs, the higher compute capability, less memory, the name. Offers without a known price
- * come last.
+ * Sizes an engine to the wanted offer, or the cheapest that can run a variant, except `refused` ones. Ties go
+ * to fewer GPUs, the higher compute capability, less memory, the name, the first runtime. Offers without a
+ * known price come last.
  */
 export function selectInstance(
   variant: ModelVariant,
   offers: readonly PricedOffer[],
   rules: SelectionRules,
-  refused: readonly string[],
+  refused: readonly RefusedOffer[],
 ): SelectionResult {
   const { instanceType: wanted } = rules
   const isWanted = ({ offer }: Evaluation) => wanted === undefined || offer.instanceType === wanted
@@ -89,11 +111,12 @@ export function selectInstance(
   const sizing = chosen === undefined ? null : sizeOffer(variant, chosen.offer, rules)
   if (chosen === undefined || sizing === null) {
     const smallest = findSmallest(rejected)
-    const reason = explainInfeasible(rejected, smallest, offers, wanted)
+    const reason = explainInfeasible(rejected, smallest, offers, wanted) + describeAway(rules)
     return {
       outcome: 'infeasible',
       reason,
       isInUse: rejected.some(({ isInUse }) => isInUse),
+      away: rules.away,
       considered: considered.map(toConsideredOffer),
       memoryBytes: smallest?.estimate?.totalBytes ?? null,
     }
@@ -107,7 +130,7 @@ export function selectInstance(
         : `the cheapest of ${fitting.length} instance types that fit`
   const sentences = [
     `Needs at least ${describeNeed(chosen)}.`,
-    `${offer.instanceType} provides ${formatMemory(offer.memoryBytes)} and is ${rank}.`,
+    `${nameOffer(offer)} provides ${formatMemory(offer.memoryBytes)} and is ${rank}.`,
     describeSizing(sizing, (isSharedOffer(offer) ? sharedCapacityOf(offer, rules) : rules.ceilings).settings),
     ...(offer.inUse === undefined ? [] : [`Its memory is in use by others: ${offer.inUse.programs}.`]),
     ...(offer.shares === undefined
@@ -122,6 +145,16 @@ export function selectInstance(
     considered: considered.map(toConsideredOffer),
     memoryBytes: chosen.estimate?.totalBytes ?? null,
   }
+}
+
+/** The name of an offer in sentences. */
+export function nameOffer({ title, instanceType }: Pick<RuntimeOffer, 'title' | 'instanceType'>): string {
+  return title ?? instanceType
+}
+
+function describeAway({ away = [] }: SelectionRules): string {
+  if (away.length === 0) return ''
+  return ` The instance types of ${away.join(' and ')} are unknown at the moment, because it does not respond.`
 }
 
 /** An engine's capacity on an offer; null if it doesn't fit. RangeError if a minimum exceeds a ceiling. */
@@ -234,7 +267,7 @@ function evaluateOffer(
   offer: PricedOffer,
   variant: ModelVariant,
   rules: SelectionRules,
-  refused: readonly string[],
+  refused: readonly RefusedOffer[],
 ): Evaluation {
   const caveat = findGpuCaveat(variant.format, offer)
   const model = toServedModel(variant, offer, rules)
@@ -244,12 +277,12 @@ function evaluateOffer(
     return { offer, least: null, estimate: null, rejection: least, ...impossible, caveat }
   }
   const estimate = estimateCapacity(model, least, offer)
-  const incompatibility = findIncompatibility(model, offer)
+  const incompatibility = findIncompatibility(model, offer, rules)
   const isTooSmall = incompatibility === null && estimate.totalBytes > offer.memoryBytes
   const isInUse = isTooSmall && estimate.totalBytes <= (offer.inUse?.memoryBytes ?? 0)
   const rejection = isTooSmall
     ? `${formatMemory(estimate.totalBytes)} needed${isInUse ? `, in use by others: ${offer.inUse?.programs}` : ''}`
-    : (incompatibility ?? (refused.includes(offer.instanceType) ? 'no capacity' : null))
+    : (incompatibility ?? (isRefused(offer, refused) ? 'no capacity' : null))
   return { offer, least, estimate, rejection, isTooSmall, isInUse, caveat }
 }
 
@@ -267,7 +300,7 @@ function readLeastCapacity(
   }
 }
 
-function findIncompatibility(model: ServedModel, offer: RuntimeOffer): string | null {
+function findIncompatibility(model: ServedModel, offer: RuntimeOffer, rules: SelectionRules): string | null {
   const { variant } = model
   const { engines, availability } = offer.runtime
   const { format } = variant
@@ -279,7 +312,31 @@ function findIncompatibility(model: ServedModel, offer: RuntimeOffer): string | 
   if (absence !== null) return absence
   const engine = findEngine(variant, engines)
   const outdated = engine === undefined ? null : findEngineIncompatibility(variant, engine)
-  return outdated ?? findExcess(variant, offer) ?? findGpuIncompatibility(model, offer)
+  const lack =
+    engine === undefined || offer.runtime.isOneOfSeveral !== true ? null : findLack(engine, model, rules)
+  return outdated ?? lack ?? findExcess(variant, offer) ?? findGpuIncompatibility(model, offer)
+}
+
+/** What the engine lacks that the owner asks for, and another runtime may have; null if nothing. */
+function findLack(
+  engine: RuntimeEngine,
+  { variant: { modelType } }: ServedModel,
+  { needs, loras = [] }: SelectionRules,
+): string | null {
+  const { title, versions = [], cacheSeparation } = engine
+  if (loras.some(({ format }) => format !== engine.loras?.format)) return `${title} can’t serve its LoRAs`
+  if (needs === undefined) return null
+  const { options, version, separatesCache } = needs
+  const obstacle = findOptionObstacle(engine, options)
+  if (obstacle !== null) return obstacle.replace(/\.$/, '')
+  if (version !== null && !versions.includes(version)) return `has no version ${version} of ${title}`
+  return separatesCache && modelType === 'LLM' && cacheSeparation == null
+    ? `${title} can’t separate the cached prompts of members`
+    : null
+}
+
+function isRefused({ runtime, instanceType }: RuntimeOffer, refused: readonly RefusedOffer[]): boolean {
+  return refused.some((each) => each.runtime === runtime.name && each.instance_type === instanceType)
 }
 
 const isFitting = ({ rejection }: Evaluation) => rejection === null
@@ -324,7 +381,8 @@ function explainInfeasible(
 ): string {
   if (offers.length === 0) return `${noneFits} The compute backend offers no instance types.`
   if (smallest === null) {
-    return `This server has no instance type ${wanted}, but ${offers.map(({ instanceType }) => instanceType).join(', ')}.`
+    const names = new Set(offers.map(({ instanceType }) => instanceType))
+    return `This server has no instance type ${wanted}, but ${[...names].join(', ')}.`
   }
   const need = smallest.estimate === null ? '' : `It needs at least ${describeNeed(smallest)}. `
   const verdict = wanted === undefined ? noneFits : `${wanted} can’t run this model.`
@@ -340,7 +398,7 @@ function listRejections(rejected: readonly Evaluation[]): string {
 }
 
 function nameWithMemory({ offer, isTooSmall }: Evaluation): string {
-  return isTooSmall ? `${offer.instanceType} (${formatMemory(offer.memoryBytes)})` : offer.instanceType
+  return isTooSmall ? `${nameOffer(offer)} (${formatMemory(offer.memoryBytes)})` : nameOffer(offer)
 }
 
 function describeNeed({ estimate, least }: Evaluation): string {

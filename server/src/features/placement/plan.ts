@@ -9,7 +9,7 @@ import { findRequestedModel, listDeployableModels } from '../catalog/find-varian
 import { requireEngineOptions } from '../catalog/engine-options.ts'
 import { findAlternatives } from './alternatives.ts'
 import type { Alternatives } from './alternatives.ts'
-import { listPricedOffers, noRequirements, toRules } from './choose-instance.ts'
+import { listPricedOffers, noNeeds, noRequirements, requireAnswers, toRules } from './choose-instance.ts'
 import type { Requirements } from './choose-instance.ts'
 import { chooseVariant } from './choose-variant.ts'
 import type { ChosenVariant } from './choose-variant.ts'
@@ -38,7 +38,8 @@ export async function planDeployment(
   engineOptions: EngineOptions = {},
 ): Promise<DeploymentPlan> {
   const model = await findRequestedModel(deps, organizationId, input)
-  const { offers, rules } = await readRuntime(deps, requirements)
+  const needs = { ...noNeeds, options: engineOptions }
+  const { offers, rules } = await readRuntime(deps, { ...requirements, needs })
   const choice = chooseVariant(model, input, offers, rules)
   const { variant } = choice
   requireEngineOptions(variant, deps.runtimes.engines, engineOptions)
@@ -98,7 +99,7 @@ export async function chooseDeployable(
   if (!('offers' in runtime)) return { variant: runtime, reason: null, selection: null }
   const { offers, rules } = runtime
   const choice = chooseVariant(model, input, offers, rules)
-  const result = selectInstance(choice.variant, offers, rules, [])
+  const result = requireAnswers(selectInstance(choice.variant, offers, rules, []))
   if (result.outcome === 'infeasible') throw new ApplicationError('model_not_deployable', result.reason)
   return { ...choice, selection: result.selection }
 }
@@ -148,7 +149,7 @@ async function readRuntime(
   requirements: Requirements = noRequirements,
 ): Promise<{ offers: PricedOffer[]; rules: SelectionRules }> {
   return queryRuntime(deps, 'instance types', async () => {
-    const offers = await listPricedOffers(deps)
-    return { offers, rules: toRules(deps, requirements) }
+    const { offers, away } = await listPricedOffers(deps)
+    return { offers, rules: { ...toRules(deps, requirements), away } }
   })
 }

@@ -1,9 +1,16 @@
 import { z } from 'zod'
+import type { RuntimeOffer } from '../../ports/model-runtime.ts'
 import { count } from '../../http/schemas.ts'
 import type { Alternative } from './alternatives.ts'
 import type { DeploymentPlan, Placement } from './plan.ts'
 
 const hourlyPrice = z.string().nullable().describe('Price per hour in `currency`, a decimal string')
+
+/** Only where several runtimes make offers */
+const clusterId = z
+  .string()
+  .optional()
+  .describe('The cluster that offers it; absent if the installation has one compute backend')
 
 const neededMemory = z
   .int()
@@ -25,6 +32,7 @@ export const parallelSequences = z
 const alternative = z
   .object({
     instance_type: z.string().describe('Name of the instance type'),
+    cluster_id: clusterId,
     gpu_count: count.describe('0 for a CPU instance'),
     price_per_hour: hourlyPrice,
     context_tokens: count.describe('The longest request there, in tokens'),
@@ -45,6 +53,7 @@ const choice = {
     .string()
     .nullable()
     .describe('null, like the other choice fields, when `feasible` is false'),
+  cluster_id: clusterId,
   gpu_count: count.nullable().describe('0 for a CPU instance'),
   price_per_hour: hourlyPrice,
   memory_bytes: neededMemory,
@@ -105,6 +114,7 @@ export const planBody = z
       .array(
         z.object({
           instance_type: z.string().describe('Name of the instance type'),
+          cluster_id: clusterId,
           fits: z.boolean().describe('Whether the model fits on it'),
           reason: z.string().describe('Why it fits or not'),
           price_per_hour: hourlyPrice,
@@ -130,11 +140,17 @@ export const placementsBody = z
   })
   .meta({ id: 'Placements', description: 'The instance and price of every catalog variant' })
 
+function toCluster(offer: RuntimeOffer | undefined): { cluster_id?: string } {
+  if (offer?.runtime.isOneOfSeveral !== true) return {}
+  return { cluster_id: offer.runtime.clusterId ?? offer.runtime.name }
+}
+
 function toAlternative(given: Alternative | null): z.infer<typeof alternative> {
   if (given === null) return null
   const { offer, sizing } = given
   return {
     instance_type: offer.instanceType,
+    ...toCluster(offer),
     gpu_count: offer.gpuCount,
     price_per_hour: offer.pricePerHour,
     context_tokens: sizing.capacity.contextTokens,
@@ -149,6 +165,7 @@ function toChoice(result: Placement['result']) {
     feasible: selection !== null,
     obstacle: findObstacle(result),
     instance_type: offer?.instanceType ?? null,
+    ...toCluster(offer),
     gpu_count: offer?.gpuCount ?? null,
     price_per_hour: offer?.pricePerHour ?? null,
     memory_bytes: result.memoryBytes,
@@ -188,6 +205,7 @@ export function toPlanBody(
     command: command === null ? null : [...command],
     considered: result.considered.map(({ offer, fits, reason: why }) => ({
       instance_type: offer.instanceType,
+      ...toCluster(offer),
       fits,
       reason: why,
       price_per_hour: offer.pricePerHour,

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { ApplicationError } from '../../base/errors.ts'
 import { ConfigError } from '../../config/config.ts'
+import { addDeploymentCommands } from './deployment-commands.ts'
 import { addEngineCommands } from './engine-commands.ts'
 import { addCatalogCommands, addWeightCommands } from './model-commands.ts'
 import {
@@ -26,6 +27,7 @@ export async function runAdmin(args: readonly string[], { settings, console }: T
   addOrganizationCommands(program, shell)
   addUserCommands(program, shell)
   addOperatorCommands(program, shell)
+  addDeploymentCommands(program, shell)
   addDatabaseCommands(program, shell)
   addInstallationCommands(program, shell)
   addAuditCommands(program, shell)

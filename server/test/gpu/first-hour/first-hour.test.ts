@@ -118,7 +118,7 @@ async function chat(model: string): Promise<void> {
 
 /** The instance type with one whole GPU that an engine for the format can use */
 async function findGpuType(format: string): Promise<string> {
-  const offers = await server!.application.runtimes.listOffers()
+  const { offers } = await server!.application.runtimes.listOffers()
   const whole = offers.find(({ gpuCount, shares }) => gpuCount === 1 && shares === undefined)
   expect(whole, 'an instance type with one GPU').toBeDefined()
   expect(whole!.formats, whole!.obstacle).toContain(format)
@@ -187,7 +187,7 @@ step('memory that a foreign program holds is seen, with the program’s name', a
   if (unusable !== '') skip(unusable)
   await startServer()
   await findGpuType('ggufv2')
-  const before = await server!.application.runtimes.listOffers()
+  const { offers: before } = await server!.application.runtimes.listOffers()
   // Berth doesn't know this engine.
   const foreign = await startOwnEngine(tinyModel, 2_048, 64)
   await vi.waitUntil(async () => (await foreign.read())?.phase === 'ready', patience)
@@ -200,7 +200,7 @@ step('memory that a foreign program holds is seen, with the program’s name', a
   )
   if (programs.trim() === '') skip('The driver shows no programs, as in many containers.')
   const after = await vi.waitUntil(async () => {
-    const offers = await server!.application.runtimes.listOffers()
+    const { offers } = await server!.application.runtimes.listOffers()
     return offers.find(({ inUse }) => inUse !== undefined) ?? null
   }, patience)
   expect(after.memoryBytes).toBeLessThan(

@@ -51,6 +51,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
   const context: KubernetesContext = { cluster, settings, types, applied: new Map(), serving: new Map() }
   return {
     name: 'kubernetes',
+    clusterId: clusterIdOf(settings),
     engines: listEngines(settings.images),
     sharedCapacity: null,
     usesCatalogWeights: true,
@@ -83,6 +84,10 @@ function listOffers(settings: KubernetesRuntimeSettings): InstanceOffer[] {
   return mergeOffers(settings.instanceTypes, available, settings.gpuMemoryShare)
 }
 
+function clusterIdOf({ namespace }: KubernetesRuntimeSettings): string {
+  return `kubernetes/${namespace}`
+}
+
 async function provision(context: KubernetesContext, spec: EngineSpec): Promise<ProvisionResult> {
   const { settings } = context
   const planned = await planObjects(context, spec)
@@ -98,7 +103,7 @@ async function provision(context: KubernetesContext, spec: EngineSpec): Promise<
     outcome: 'provisioned',
     instance: {
       ...describeInstance(pods, planned.type.gpuModel),
-      clusterId: `kubernetes/${settings.namespace}`,
+      clusterId: clusterIdOf(settings),
       region: planned.type.region,
       startedAt: scheduling.at,
     },

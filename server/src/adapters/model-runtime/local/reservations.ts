@@ -13,6 +13,9 @@ import type { HostOffer } from './host.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 import { listWeightPaths } from './weights/weight-files.ts'
 
+/** The id of the cluster that this machine is */
+export const localCluster = 'local'
+
 /** What an engine has reserved on this host. */
 export interface Reservation extends Held {
   startedAt: Date
@@ -147,7 +150,7 @@ function describeInstance(engineId: string, reservation: Reservation): Provision
     instance: {
       // The last part of a UUIDv7 is random, unlike the first, which is the time.
       instanceId: `local-${engineId.slice(-12)}`,
-      clusterId: 'local',
+      clusterId: localCluster,
       gpuAllocationId: nameAllocation(reservation),
       region: 'local',
       startedAt: reservation.startedAt,

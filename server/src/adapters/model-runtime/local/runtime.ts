@@ -33,7 +33,7 @@ import type { Host } from './inventory/host-state.ts'
 import { createHostEngines } from './inventory/host-engines.ts'
 import { listInstallations } from './inventory/installations.ts'
 import { defaultProbe } from './inventory/probe-device.ts'
-import { createReservations, nameAllocation } from './reservations.ts'
+import { createReservations, localCluster, nameAllocation } from './reservations.ts'
 import type { DeploymentFolders, Reservations } from './reservations.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 import { fetchWeights } from './weights/fetch-weights.ts'
@@ -74,6 +74,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
   const logOf = (engineId: string) => engineFiles(folders.of(engineId)).log
   return {
     name: 'local',
+    clusterId: localCluster,
     get engines() {
       return host.programs.list
     },

@@ -65,6 +65,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
   const models = new ModelList(context.supervisors, settings.modelListPatienceMs)
   return {
     name: 'xinference',
+    clusterId: supervisors.length === 1 ? supervisors[0]!.clusterId : undefined,
     // Xinference chooses the engine. Its other engines for vLLM's formats share their cache as vLLM does.
     engines: [vllm, llamaCpp].map((engine) => ({
       ...engine,

@@ -42,7 +42,9 @@ export async function checkPrices(deps: Deps & Pick<Services, 'log'>): Promise<v
 }
 
 async function listOfferedPrices({ prices, clock, runtimes, payments }: Deps): Promise<MeteredPrice[]> {
-  const offers = await runtimes.listOffers()
+  const { offers, away } = await runtimes.listOffers()
+  // The prices of missing offers would be taken back.
+  if (away.length > 0) throw new Error(`the instance types of ${away.join(', ')} are unknown`)
   const instances = offers.map(({ instanceType, region }) => ({ instance_type: instanceType, region }))
   return listMeteredPrices(prices, clock(), instances, payments.maxPrices)
 }

@@ -6,7 +6,6 @@ import type { Services } from '../../../services.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { updateOwnDeployment } from '../state/change-store.ts'
-import { findEngine } from '../../catalog/engine-choice.ts'
 import { requireEngineOptions } from '../../catalog/engine-options.ts'
 import type { EngineOptions, ModelLora } from '../../../ports/model-variant.ts'
 import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
@@ -14,7 +13,9 @@ import { chooseLoras } from './choose-loras.ts'
 import { claimNames, lockNames } from './claim-names.ts'
 import { accessDeployment, requireAdmin } from '../state/access-deployment.ts'
 import type { DeploymentReference } from '../state/access-deployment.ts'
+import { requireAnswers } from '../../placement/choose-instance.ts'
 import { queryRuntime } from '../../placement/query-runtime.ts'
+import { listDeploymentEngines } from '../state/deployment-engines.ts'
 import { listLiveInstances } from '../state/instance-store.ts'
 import { chooseHardware, needsResize, minimumsOf, settingsOf } from '../state/resize.ts'
 import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
@@ -61,14 +62,8 @@ export async function changeDeployment(
     const change = toChange(deployment, { ...update, adapters })
     if (change === null) return deployment
     const { columns, asksForMore } = change
-    if (columns.engine_options !== undefined) {
-      await requireAdmin(deps, viewer, deployment)
-      const { model_format: format } = deployment
-      requireEngineOptions({ format }, deps.runtimes.engines, columns.engine_options)
-    }
-    if (columns.engine_version != null)
-      requireVersion(deps.runtimes.engines, deployment, columns.engine_version)
-    if (columns.cache_scope === 'member') requireSeparableCache(deps.runtimes.engines, deployment)
+    if (columns.engine_options !== undefined) await requireAdmin(deps, viewer, deployment)
+    await requireEngine(deps, deployment, columns)
     const next = { ...deployment, ...columns }
     const [before, after] = [pickSettings(columns, deployment), pickSettings(columns, next)]
     const isLarger = asksForMore && (await needsInstance(deps, next))
@@ -236,6 +231,7 @@ async function needsInstance({ db }: Deps, deployment: Deployment): Promise<bool
 async function assertFeasible(deps: Deps, deployment: Deployment): Promise<void> {
   const result = await queryRuntime(deps, 'instance types', () => chooseHardware(deps, deployment, []))
   if (result.outcome === 'infeasible') {
+    requireAnswers(result)
     throw new ApplicationError('no_feasible_instance', result.reason)
   }
 }
@@ -285,14 +281,21 @@ function toServed(next: Deployment): EngineSettings {
   return { ...settingsOf(next), engine_version }
 }
 
+/** Throws a 422 if the engines of a deployment can't do what it is to ask of them. */
+async function requireEngine(deps: Deps, deployment: Deployment, columns: ChangedColumns): Promise<void> {
+  const { engine_options: options, engine_version: version, cache_scope: scope } = columns
+  if (options === undefined && version == null && scope !== 'member') return
+  const { engines, isServing } = await listDeploymentEngines(deps, deployment)
+  const { model_format: format } = deployment
+  if (options !== undefined) requireEngineOptions({ format }, engines, options)
+  if (version != null) requireVersion(engines, version)
+  if (scope === 'member') requireSeparableCache(engines, isServing, deployment)
+}
+
 /** Throws a 422 for a version of the engine that instances can't have. */
-function requireVersion(
-  engines: readonly RuntimeEngine[],
-  { model_format: format }: Deployment,
-  version: string,
-): void {
-  const { title = 'The engine', versions = [] } = findEngine({ format }, engines) ?? {}
-  if (versions.includes(version)) return
+function requireVersion(engines: readonly RuntimeEngine[], version: string): void {
+  if (engines.some(({ versions = [] }) => versions.includes(version))) return
+  const { title = 'The engine', versions = [] } = engines[0] ?? {}
   const message =
     versions.length === 0
       ? `${title} has no versions to choose from.`
@@ -303,11 +306,14 @@ function requireVersion(
 /** Throws a 422 if the engine can't keep the cached prompts of people apart. */
 function requireSeparableCache(
   engines: readonly RuntimeEngine[],
-  { model_format: format, model_type: type }: Deployment,
+  isServing: boolean,
+  { model_type: type }: Deployment,
 ): void {
-  const engine = findEngine({ format }, engines)
-  if (type === 'LLM' && engine?.cacheSeparation) return
-  const message = `${engine?.title ?? 'The engine'} can’t separate the cached prompts of this model by member.`
+  const unable = engines.find(({ cacheSeparation }) => !cacheSeparation)
+  const able = engines.some(({ cacheSeparation }) => cacheSeparation)
+  if (type === 'LLM' && able && (unable === undefined || !isServing)) return
+  const { title = 'The engine' } = unable ?? engines[0] ?? {}
+  const message = `${title} can’t separate the cached prompts of this model by member.`
   throw invalidField('cache_scope', message, 'custom')
 }
 

@@ -3,14 +3,15 @@ import { nameFormat } from '../../../base/format-names.ts'
 import type { ModelLora } from '../../../ports/model-variant.ts'
 import type { LoraServing, RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import type { Services } from '../../../services.ts'
-import { findEngine, findRankObstacle } from '../../catalog/engine-choice.ts'
+import { findRankObstacle } from '../../catalog/engine-choice.ts'
 import { findVisibleModel } from '../../catalog/find-variant.ts'
 import type { CatalogModel } from '../../catalog/model.ts'
+import { listDeploymentEngines } from '../state/deployment-engines.ts'
 import type { Deployment } from '../state/store.ts'
 
 type Served = Pick<
   Deployment,
-  'organization_id' | 'model_name' | 'model_format' | 'model_size_in_billions' | 'adapters'
+  'id' | 'organization_id' | 'model_name' | 'model_format' | 'model_size_in_billions' | 'adapters'
 >
 
 type LoraEngine = RuntimeEngine & { loras: LoraServing }
@@ -21,7 +22,8 @@ export async function chooseLoras(
   deployment: Served,
   modelIds: readonly string[],
 ): Promise<ModelLora[]> {
-  const engine = requireEngine(deps.runtimes.engines, deployment)
+  const { engines } = await listDeploymentEngines(deps, deployment)
+  const engine = requireEngine(engines, deployment)
   const adapters: ModelLora[] = []
   for (const id of new Set(modelIds)) {
     const kept = deployment.adapters.find(({ modelId }) => modelId === id)
@@ -30,13 +32,10 @@ export async function chooseLoras(
   return adapters
 }
 
-function requireEngine(
-  engines: readonly RuntimeEngine[],
-  { model_format: format, model_name: name }: Served,
-): LoraEngine {
-  const engine = findEngine({ format }, engines)
+function requireEngine(engines: readonly RuntimeEngine[], { model_name: name }: Served): LoraEngine {
+  const engine = engines.find(({ loras }) => loras !== undefined)
   if (engine?.loras !== undefined) return { ...engine, loras: engine.loras }
-  throw refuse(`${engine?.title ?? 'The engine'} serves no LoRAs here, so ${name} can not have any`)
+  throw refuse(`${engines[0]?.title ?? 'The engine'} serves no LoRAs here, so ${name} can not have any`)
 }
 
 async function findLora(

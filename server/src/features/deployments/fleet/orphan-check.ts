@@ -4,14 +4,14 @@ import type { UsageCheck } from '../../metering/anomalies.ts'
 import { listOrphans } from './sweep-orphans.ts'
 
 /** Finds instances at the runtime without a deployment: they cost money that no organization pays. */
-export function orphanCheck({ db, runtimes }: Pick<Services, 'db' | 'runtimes'>): UsageCheck {
+export function orphanCheck(deps: Pick<Services, 'db' | 'runtimes' | 'log'>): UsageCheck {
   return {
     kind: 'instance_without_deployment',
     async find() {
-      const found = await listOrphans({ db, runtimes })
+      const found = await listOrphans(deps)
       if (found.length === 0) return []
       const orphans = found.map(({ id }) => id)
-      const instances = await db
+      const instances = await deps.db
         .selectFrom('instances')
         .innerJoin('deployments', 'deployments.id', 'instances.deployment_id')
         .select(['instances.id', 'deployment_id', 'organization_id'])

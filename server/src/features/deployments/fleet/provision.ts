@@ -8,6 +8,8 @@ import { queueAlert } from '../../alerts/queue-alert.ts'
 import { findHourlyPrice } from '../../metering/instance-prices.ts'
 import type { EventContent } from '../state/change-store.ts'
 import { readEngineSpec } from '../serving/engine-spec.ts'
+import { requireAnswers } from '../../placement/choose-instance.ts'
+import { nameOffer } from '../../placement/instance-selection.ts'
 import type { Selection, SelectionResult } from '../../placement/instance-selection.ts'
 import { isRecovering } from '../state/recovery.ts'
 import {
@@ -18,7 +20,7 @@ import {
   settingsOf,
 } from '../state/resize.ts'
 import type { Deployment } from '../state/store.ts'
-import { askForHardware, callNext, isOvertaking } from './yielding.ts'
+import { askForHardware, callNext, hardwareOf, isOvertaking } from './yielding.ts'
 import { failInstance, toAlerted } from './fail.ts'
 import { limitCapacity } from './shrink-capacity.ts'
 import { reportWaiting } from './report-waiting.ts'
@@ -43,7 +45,7 @@ const yieldTimeout = 10 * 60_000
 /** The step for `requested`: chooses an instance type, or fails if none fits. */
 export async function selectInstanceType(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context
-  const result = await chooseHardware(deps, deployment, instance.offers_refused)
+  const result = requireAnswers(await chooseHardware(deps, deployment, instance.offers_refused))
   if (result.outcome === 'infeasible') {
     return failInstance(context, toSelectionFailure(result))
   }
@@ -182,7 +184,8 @@ async function tryNextOffer(
   refusal: { code: FailureCode; message: string },
 ): Promise<StepResult> {
   const { deployment, instance, deps } = context
-  const refused = [...instance.offers_refused, instance.instance_type ?? '']
+  const hardware = hardwareOf(instance)
+  const refused = [...instance.offers_refused, ...(hardware === null ? [] : [hardware])]
   const isTaken = takenCodes.has(refusal.code)
   const result = isTaken ? await chooseHardware(deps, deployment, refused) : null
   const alert = (transaction: DatabaseTransaction) => alertRefusal(context, refusal, transaction)
@@ -194,7 +197,7 @@ async function tryNextOffer(
     return failInstance(context, { stage: 'provisioning', code, message }, alert)
   }
   const { selection } = result
-  const message = `${refusal.message} Trying ${selection.offer.instanceType}.`
+  const message = `${refusal.message} Trying ${nameOffer(selection.offer)}.`
   const columns = { ...toColumns(deployment, selection), offers_refused: refused }
   const event = { stage: 'provisioning', message }
   return { next: await changeInstance(context, { columns, event, hook: alert }) }
@@ -223,7 +226,8 @@ async function waitForHardware(
   const columns = { hardware_asked_at: instance.hardware_asked_at ?? deps.clock(), ...refused }
   const asked = await changeInstance(context, { columns })
   if (asked === undefined) return { next: undefined }
-  if (isRefused && instance.instance_type !== null) await callNext(deps.db, instance.instance_type)
+  const hardware = hardwareOf(instance)
+  if (isRefused && hardware !== null) await callNext(deps.db, hardware)
   return waitForHardware(toContext(pass, asked), {})
 }
 
@@ -237,8 +241,9 @@ function timeAsking({ instance, deps }: StepContext): number {
 async function mayGetHardware(context: StepContext): Promise<boolean> {
   const { pass, deps, deployment, instance } = context
   const others = pass.instances.filter(({ id, status }) => id !== instance.id && status !== 'releasing')
-  if (instance.instance_type === null || others.length > 0) return false
-  return askForHardware(deps, deployment.id, instance.instance_type, timeAsking(context))
+  const hardware = hardwareOf(instance)
+  if (hardware === null || others.length > 0) return false
+  return askForHardware(deps, deployment.id, hardware, timeAsking(context))
 }
 
 /** Alerts to capacity that the runtime refused; other refusals only fail the deployment. */
@@ -263,7 +268,7 @@ export async function resizeEngine(context: StepContext): Promise<StepResult> {
   if (status !== 'provisioning' && status !== 'deploying' && status !== 'running') {
     throw new Error(`an instance that is ${status} has no engine to resize`)
   }
-  const result = await chooseHardware(deps, deployment, instance.offers_refused)
+  const result = requireAnswers(await chooseHardware(deps, deployment, instance.offers_refused))
   if (!(await deps.runtimes.get(instance.runtime).release(instance.id, instance.cluster_id))) {
     await reportWaiting(context, 'provisioning', { for: 'release' })
     return { waitMilliseconds: pollDelay.stopping }

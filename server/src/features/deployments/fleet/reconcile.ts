@@ -8,6 +8,7 @@ import type { InstanceStatus } from '../state/instance-lifecycle.ts'
 import { provisionInstance, selectInstanceType } from './provision.ts'
 import { releaseInstance } from './release.ts'
 import { findPause, isRecovering } from '../state/recovery.ts'
+import { recordLoss } from './replacement.ts'
 import { reportWaiting } from './report-waiting.ts'
 import { toWaitingColumns } from '../state/waiting.ts'
 import {
@@ -145,6 +146,7 @@ async function runInstance(pass: Pass, leased: Instance): Promise<number | null>
 async function runStep(context: StepContext): Promise<StepResult> {
   const { deps, deployment, instance } = context
   try {
+    if (isOutOfReach(context)) return await waitForSetting(context)
     return await steps[instance.status](context)
   } catch (error) {
     deps.log.warn(
@@ -153,6 +155,28 @@ async function runStep(context: StepContext): Promise<StepResult> {
     )
     return retryLater(context, error)
   }
+}
+
+/** True if RUNTIME does not name the runtime of the instance anymore. */
+function isOutOfReach({ deps, instance: { runtime } }: StepContext): boolean {
+  return runtime !== null && deps.runtimes.find(runtime) === undefined
+}
+
+/**
+ * Leaves an instance as it is until its runtime is configured again. It may go on or be gone, so its billing
+ * ends at its last sign of life.
+ */
+async function waitForSetting(context: StepContext): Promise<StepResult> {
+  const { deps, instance, pass } = context
+  const now = deps.clock()
+  // The last check set when the instance is due.
+  const seenAt = instance.unreachable_since ?? instance.due_at ?? now
+  const lostAt = seenAt < now ? seenAt : now
+  const left = instance.started_at === null ? instance : await recordLoss(context, lostAt)
+  if (left === undefined) return { next: undefined }
+  const message = `The runtime ${instance.runtime} is not configured.`
+  await reportWaiting(toContext(pass, left), toStage(instance.status), { for: 'runtime', message })
+  return { waitMilliseconds: pollDelay.running }
 }
 
 const steps: Record<InstanceStatus, Step> = {

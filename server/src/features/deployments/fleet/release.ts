@@ -1,7 +1,7 @@
 import { saveEngineLog } from '../state/engine-log.ts'
 import type { EventContent } from '../state/change-store.ts'
 import { findLastTransition } from '../state/store.ts'
-import { callNext, offerFreeHardware } from './yielding.ts'
+import { callNext, hardwareOf, offerFreeHardware } from './yielding.ts'
 import { measureSleep } from './measure-transition.ts'
 import { allReleased, closeSpan, moveInstance, pollDelay, timeInStatus } from './step.ts'
 import type { InstanceChange, StepContext, StepResult } from './step.ts'
@@ -14,10 +14,10 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
   if (instance.started_at !== null) await saveEngineLog(deps, instance)
   if (!(await releaseHardware(context))) return { waitMilliseconds: getReleaseDelay(context) }
   const at = deps.clock()
-  const { instance_type: instanceType } = instance
+  const hardware = hardwareOf(instance)
   const hadHardware = instance.started_at !== null
   // Before the release is written, so that nobody else gets the hardware first.
-  if (hadHardware && instanceType !== null) await offerFreeHardware(deps.db, instanceType)
+  if (hadHardware && hardware !== null) await offerFreeHardware(deps.db, hardware)
   const next = await moveInstance(
     context,
     { from: 'releasing', to: 'released' },
@@ -28,9 +28,7 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
       spans: hadHardware ? [closeSpan(context, at)] : undefined,
     },
   )
-  if (next !== undefined && hadHardware && instanceType !== null) {
-    await callNext(deps.db, instanceType)
-  }
+  if (next !== undefined && hadHardware && hardware !== null) await callNext(deps.db, hardware)
   return { next }
 }
 

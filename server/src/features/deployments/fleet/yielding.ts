@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { notify } from '../../../database/notifications.ts'
 import type { Database } from '../../../database/tables.ts'
 import type { Services } from '../../../services.ts'
+import type { RefusedOffer } from '../../placement/instance-selection.ts'
 import type { Instance } from '../state/instance-store.ts'
 import { putToSleepFor } from '../changes/sleep.ts'
 
@@ -14,10 +15,21 @@ const holdSeconds = 30
 export const isHardwareAwaited = sql<boolean>`EXISTS (
   SELECT FROM instances AS asking WHERE asking.hardware_asked_at IS NOT NULL AND asking.status = 'provisioning')`
 
+/** The hardware of an instance type of a runtime */
+type Hardware = RefusedOffer
+
+/** null before the hardware of an instance is chosen */
+export function hardwareOf({
+  runtime,
+  instance_type,
+}: Pick<Instance, 'runtime' | 'instance_type'>): Hardware | null {
+  return runtime === null || instance_type === null ? null : { runtime, instance_type }
+}
+
 /** Names the hardware of an instance type, or of an allocation: a GPU and its shares are the same. */
-const hardwareOf = (name: ReturnType<typeof sql>) => sql`split_part(${name}, '/', 1)`
-const sameHardware = (instanceType: string) =>
-  sql<boolean>`${hardwareOf(sql`instance_type`)} = ${hardwareOf(sql`${instanceType}::text`)}`
+const wholeOf = (name: ReturnType<typeof sql>) => sql`split_part(${name}, '/', 1)`
+const sameHardware = ({ runtime, instance_type: instanceType }: Hardware) =>
+  sql<boolean>`runtime = ${runtime} AND ${wholeOf(sql`instance_type`)} = ${wholeOf(sql`${instanceType}::text`)}`
 
 interface YieldingDeployment {
   id: string
@@ -36,10 +48,10 @@ const busyMilliseconds = 60_000
 export async function askForHardware(
   deps: Pick<Services, 'db' | 'clock'>,
   deploymentId: string,
-  instanceType: string,
+  hardware: Hardware,
   waited: number,
 ): Promise<boolean> {
-  const yielding = await listYielding(deps.db, instanceType, deploymentId)
+  const yielding = await listYielding(deps.db, hardware, deploymentId)
   const idle = yielding.find(({ mayYield }) => mayYield)
   if (idle !== undefined && !yielding.some(({ isFallingAsleep }) => isFallingAsleep)) {
     await putToSleepFor(deps, idle.id, { cause: 'yield' })
@@ -52,55 +64,57 @@ export async function askForHardware(
  * The instances that wait for hardware of a type, and `newcomer`, with their turn: each organization has a
  * line, and the one that got hardware of this type longest ago is first.
  */
-const selectLine = (instanceType: string, newcomer: string | null = null) => sql`
+const selectLine = (hardware: Hardware, newcomer: string | null = null) => sql`
   SELECT id, deployment_id, hardware_refused_at,
     row_number() OVER (ORDER BY own_turn, last_started NULLS FIRST, asked_at, id) AS turn
   FROM (
     SELECT instances.id, deployment_id, hardware_refused_at, asked_at,
       row_number() OVER (PARTITION BY organization_id ORDER BY asked_at, instances.id) AS own_turn,
       (SELECT max(held.started_at) FROM instances AS held JOIN deployments AS own ON own.id = held.deployment_id
-        WHERE own.organization_id = deployments.organization_id
-          AND ${hardwareOf(sql`held.instance_type`)} = ${hardwareOf(sql`instances.instance_type`)}) AS last_started
+        WHERE own.organization_id = deployments.organization_id AND held.runtime = instances.runtime
+          AND ${wholeOf(sql`held.instance_type`)} = ${wholeOf(sql`instances.instance_type`)}) AS last_started
     FROM instances JOIN deployments ON deployments.id = deployment_id,
       LATERAL (SELECT coalesce(hardware_asked_at, 'infinity') AS asked_at) AS asking
     WHERE (hardware_asked_at IS NOT NULL OR instances.id = ${newcomer}::uuid) AND instances.status = 'provisioning'
-      AND desired_state = 'awake' AND ${sameHardware(instanceType)}
+      AND desired_state = 'awake' AND ${sameHardware(hardware)}
   ) AS lines`
 
 /** True if an instance that is to be served before this one may fit into hardware that is or becomes free. */
 export async function isOvertaking(
   db: Database,
-  { id, instance_type: instanceType }: Pick<Instance, 'id' | 'instance_type'>,
+  instance: Pick<Instance, 'id' | 'runtime' | 'instance_type'>,
 ): Promise<boolean> {
-  if (instanceType === null) return false
+  const hardware = hardwareOf(instance)
+  if (hardware === null) return false
+  const { id } = instance
   const { rows } = await sql<{ id: string }>`
-    WITH line AS (${selectLine(instanceType, id)})
+    WITH line AS (${selectLine(hardware, id)})
     SELECT earlier.id FROM line AS own JOIN line AS earlier ON earlier.turn < own.turn
     WHERE own.id = ${id}::uuid AND (earlier.hardware_refused_at IS NULL OR EXISTS (
       SELECT FROM instances
-      WHERE status = 'releasing' AND started_at IS NOT NULL AND ${sameHardware(instanceType)}))
+      WHERE status = 'releasing' AND started_at IS NOT NULL AND ${sameHardware(hardware)}))
     LIMIT 1`.execute(db)
   return rows.length > 0
 }
 
 /** Makes the deployment due that is the first to try the free hardware of a type. */
-export async function callNext(db: Database, instanceType: string): Promise<void> {
+export async function callNext(db: Database, hardware: Hardware): Promise<void> {
   const { rows } = await sql<{ id: string }>`
     UPDATE deployments SET reconcile_at = now() FROM (
-      SELECT deployment_id FROM (${selectLine(instanceType)}) AS line
+      SELECT deployment_id FROM (${selectLine(hardware)}) AS line
       WHERE hardware_refused_at IS NULL ORDER BY turn LIMIT 1) AS first
     WHERE deployments.id = first.deployment_id RETURNING deployments.id`.execute(db)
   for (const { id } of rows) await notify(db, 'deployment_due', id)
 }
 
 /** Lets all who wait for hardware of a type try again, because some was released. `callNext` begins. */
-export async function offerFreeHardware(db: Database, instanceType: string): Promise<void> {
+export async function offerFreeHardware(db: Database, hardware: Hardware): Promise<void> {
   await db
     .updateTable('instances')
     .set({ hardware_refused_at: null })
     .where('hardware_asked_at', 'is not', null)
     .where('status', '=', 'provisioning')
-    .where(sameHardware(instanceType))
+    .where(sameHardware(hardware))
     .execute()
 }
 
@@ -110,7 +124,7 @@ export async function offerFreeHardware(db: Database, instanceType: string): Pro
  */
 async function listYielding(
   db: Database,
-  instanceType: string,
+  hardware: Hardware,
   exceptId: string,
 ): Promise<YieldingDeployment[]> {
   const { rows } = await sql<YieldingDeployment>`
@@ -122,12 +136,12 @@ async function listYielding(
     FROM deployments JOIN instances ON deployment_id = deployments.id
       LEFT JOIN instance_loads ON instance_loads.instance_id = instances.id
     WHERE yields AND desired_state IN ('awake', 'asleep') AND deployments.status IN ('deploying', 'running')
-      AND instances.status <> 'released' AND ${sameHardware(instanceType)} AND deployments.id <> ${exceptId}::uuid
+      AND instances.status <> 'released' AND ${sameHardware(hardware)} AND deployments.id <> ${exceptId}::uuid
     GROUP BY deployments.id
-    HAVING bool_or(instance_type = ${instanceType} OR NOT EXISTS (
+    HAVING bool_or(instance_type = ${hardware.instance_type} OR NOT EXISTS (
       SELECT FROM instances AS beside JOIN deployments AS keeping ON keeping.id = beside.deployment_id
-      WHERE NOT keeping.yields AND beside.status <> 'released'
-        AND ${hardwareOf(sql`beside.gpu_allocation_id`)} = ${hardwareOf(sql`instances.gpu_allocation_id`)}))
+      WHERE NOT keeping.yields AND beside.status <> 'released' AND beside.runtime = instances.runtime
+        AND ${wholeOf(sql`beside.gpu_allocation_id`)} = ${wholeOf(sql`instances.gpu_allocation_id`)}))
     ORDER BY coalesce(max(used_at), max(instances.status_changed_at))`.execute(db)
   return rows
 }

@@ -22,7 +22,7 @@ export function makeInstance(
     progress: null,
     instance_type: null,
     selection_reason: null,
-    offers_refused: [] as string[],
+    offers_refused: [],
     gpu_count: null,
     memory_bytes: null,
     context_tokens: null,
@@ -52,8 +52,9 @@ export function makeInstance(
 }
 
 export async function insertInstance(db: Database, instance: Instance): Promise<void> {
-  const { adapters } = instance
-  const row = { ...instance, engine: null, engine_settings: null, adapters: JSON.stringify(adapters) }
+  const { adapters, offers_refused } = instance
+  const lists = { adapters: JSON.stringify(adapters), offers_refused: JSON.stringify(offers_refused) }
+  const row = { ...instance, ...lists, engine: null, engine_settings: null }
   await db.insertInto('instances').values(row).execute()
 }
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Services } from '../../../services.ts'
 import { parseStoredVariant } from '../../catalog/stored-model.ts'
 import { chooseInstance } from '../../placement/choose-instance.ts'
-import type { Selection, SelectionResult } from '../../placement/instance-selection.ts'
+import type { RefusedOffer, Selection, SelectionResult } from '../../placement/instance-selection.ts'
 import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
 import type { Instance } from './instance-store.ts'
 import type { Deployment } from './store.ts'
@@ -23,11 +23,16 @@ export function minimumsOf({
 /** Chooses the instance type for a deployment. Throws if the runtime throws. */
 export function chooseHardware(
   deps: Pick<Services, 'runtimes' | 'clock' | 'config' | 'prices'>,
-  deployment: Pick<Deployment, 'id' | 'variant' | 'requested_instance_type'> & Minimums,
-  refused: readonly string[],
+  deployment: Pick<Deployment, 'id' | 'variant' | 'requested_instance_type' | 'cache_scope'> & Settings,
+  refused: readonly RefusedOffer[],
 ): Promise<SelectionResult> {
-  const { adapters, requested_instance_type: instanceType } = deployment
-  const requirements = { ...minimumsOf(deployment), instanceType }
+  const { adapters, requested_instance_type: instanceType, engine_options: options } = deployment
+  const needs = {
+    options,
+    version: deployment.engine_version,
+    separatesCache: deployment.cache_scope === 'member',
+  }
+  const requirements = { ...minimumsOf(deployment), instanceType, needs }
   return chooseInstance(deps, parseStoredVariant(deployment), requirements, refused, adapters)
 }
 

@@ -1,6 +1,7 @@
 import type { ColumnType, Generated, GeneratedAlways, JSONColumnType } from 'kysely'
 import type { ErrorCode } from '../../../base/error-codes.ts'
 import type { FailureCode, FailureStage } from '../../../ports/engine-failures.ts'
+import type { RefusedOffer } from '../../placement/instance-selection.ts'
 import type { EngineOptions, ModelLora, ModelType } from '../../../ports/model-variant.ts'
 import type { InstanceStatus } from './instance-lifecycle.ts'
 import type { EventTransition } from './event-transition.ts'
@@ -118,7 +119,7 @@ export interface InstancesTable {
   progress: number | null
   instance_type: string | null
   selection_reason: string | null
-  offers_refused: Generated<string[]>
+  offers_refused: ColumnType<RefusedOffer[], string | undefined, string>
   gpu_count: number | null
   memory_bytes: number | null
   context_tokens: number | null

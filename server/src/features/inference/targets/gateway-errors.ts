@@ -7,6 +7,9 @@ const retryAfterSeconds = 5
 /** The 504 or 502 for an engine that was not reached, broke off, or sent an invalid response. */
 export function toGatewayError(error: unknown): ApplicationError {
   if (error instanceof ApplicationError && error.code === 'engine_response_invalid') return error
+  if (error instanceof ApplicationError && error.code === 'runtime_unavailable') {
+    return new ApplicationError('upstream_unavailable', error.message)
+  }
   if (error instanceof UpstreamError && error.kind === 'timeout') {
     return new ApplicationError('upstream_timeout', 'The engine did not respond in time.')
   }

@@ -215,7 +215,8 @@ test('an engine that is released while orphans are listed is none of them', asyn
   const releasing = Object.assign(Object.create(runtime), {
     listEngineIds: async () => [...(await runtime.listEngineIds()), ...(listings++ === 0 ? [gone] : [])],
   })
-  const orphans = await listOrphans({ db: server.application.db, runtimes: joinRuntimes([releasing]) })
+  const { db, log } = server.application
+  const orphans = await listOrphans({ db, log, runtimes: joinRuntimes([releasing], log) })
   expect(orphans.map(({ id }) => id)).not.toContain(gone)
   expect(listings).toBe(2)
 })
