@@ -38,7 +38,7 @@ export async function chooseInstance(
   adapters: readonly ModelLora[],
 ): Promise<SelectionResult> {
   const { offers, away } = await listPricedOffers(deps)
-  const rules = { ...toRules(deps, requirements), adapters, away }
+  const rules = { ...toRules(deps, requirements), loras: adapters, away }
   return selectInstance(variant, offers, rules, refused)
 }
 
