@@ -100,10 +100,6 @@ export const server = {
   allOrganizations: 'Organizations',
   noSuchOrganization: 'Organization not found',
   noSuchOrganizationWords: 'No organization has this id.',
-  range: (from: string, to: string, total: string) => `${from}–${to} of ${total}`,
-  previous: 'Previous',
-  next: 'Next',
-  pages: 'Pages',
 
   checked: 'Checked',
   fine: 'Fine',

@@ -6,8 +6,9 @@ import { ConfirmDialog } from '../../components/dialog.tsx'
 import type { PaymentMethod } from '../../contract.ts'
 import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Section } from '../../components/page.tsx'
-import { EmptyState, ErrorMessage, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { EmptyState, ErrorMessage } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { billingAccountQuery } from '../../domain/billing/queries.ts'
 import { text } from '../../text/index.ts'
@@ -18,7 +19,7 @@ import { cardsQuery, useUpdateDefaultCard, useRemoveCard } from './queries.ts'
 
 /** The saved cards with their actions. */
 export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
-  const { data: cards, error, refetch } = useQuery(cardsQuery)
+  const query = useQuery(cardsQuery)
   const { data: account } = useQuery(billingAccountQuery)
   const isCharged =
     account !== undefined && isSubscribed(account) && account.collection_method === 'charge_automatically'
@@ -32,7 +33,7 @@ export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
       {text.billing.addCard}
     </Button>
   )
-  const isEmpty = cards?.length === 0
+  const isEmpty = query.data?.length === 0
   return (
     <Section flush title={text.billing.cards} actions={!isEmpty && add}>
       {Boolean(startError) && (
@@ -40,33 +41,31 @@ export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
           <ErrorMessage error={startError} />
         </div>
       )}
-      {cards === undefined ? (
-        error ? (
-          <ErrorState error={error} onRetry={() => void refetch()} />
-        ) : (
-          <SkeletonRows count={2} />
-        )
-      ) : isEmpty ? (
-        <EmptyState icon={<CreditCard />} title={text.billing.noCards} action={add}>
-          {text.billing.noCardsHint}
-        </EmptyState>
-      ) : (
-        <ul className="divide-y">
-          {cards.map((card) => (
-            <CardRow
-              key={card.id}
-              card={card}
-              isCharged={isCharged && card.is_default}
-              onRemove={() => setRemoving(card)}
-            />
-          ))}
-        </ul>
-      )}
+      <Loaded query={query} rows={2}>
+        {(cards) =>
+          isEmpty ? (
+            <EmptyState icon={<CreditCard />} title={text.billing.noCards} action={add}>
+              {text.billing.noCardsHint}
+            </EmptyState>
+          ) : (
+            <ul className="divide-y">
+              {cards.map((card) => (
+                <CardRow
+                  key={card.id}
+                  card={card}
+                  isCharged={isCharged && card.is_default}
+                  onRemove={() => setRemoving(card)}
+                />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
       {removing && (
         <RemoveCardDialog
           card={removing}
           isCharged={isCharged && removing.is_default}
-          isOnly={cards?.length === 1}
+          isOnly={query.data?.length === 1}
           onClose={() => setRemoving(null)}
           onRemoved={() => {
             // The list has lost the opener's row. Unmount the dialog first, because it traps the focus.

@@ -8,8 +8,9 @@ import { Dialog } from '../../components/dialog.tsx'
 import type { Invoice } from '../../contract.ts'
 import { Badge } from '../../components/badge.tsx'
 import type { Tone } from '../../components/badge.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Section } from '../../components/page.tsx'
-import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { EmptyState } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatDay, formatMinorMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -19,44 +20,42 @@ const proofFile = 'invoice-proof.json'
 
 /** The invoices with links to view, pay and download them. */
 export function Invoices() {
-  const { data: invoices, error, refetch } = useQuery(invoicesQuery)
+  const query = useQuery(invoicesQuery)
   const [verified, setVerified] = useState<Invoice>()
   return (
     <Section flush title={text.billing.invoices}>
-      {invoices === undefined ? (
-        error ? (
-          <ErrorState error={error} onRetry={() => void refetch()} />
-        ) : (
-          <SkeletonRows count={3} />
-        )
-      ) : invoices.length === 0 ? (
-        <EmptyState icon={<ReceiptText />} title={text.billing.noInvoices}>
-          {text.billing.noInvoicesHint}
-        </EmptyState>
-      ) : (
-        <Table
-          label={text.billing.invoices}
-          head={
-            <>
-              <HeadCell>{text.billing.invoiceDate}</HeadCell>
-              <HeadCell className="max-md:hidden">{text.billing.invoicePeriod}</HeadCell>
-              <HeadCell className="max-md:hidden">{text.billing.invoiceStatus}</HeadCell>
-              <HeadCell numeric>{text.billing.invoiceAmount}</HeadCell>
-              <HeadCell className="max-md:hidden">
-                <span className="sr-only">{text.billing.invoiceLinks}</span>
-              </HeadCell>
-            </>
-          }
-        >
-          {invoices.map((invoice) => (
-            <InvoiceRow
-              key={invoice.processor_invoice_id}
-              invoice={invoice}
-              onVerify={() => setVerified(invoice)}
-            />
-          ))}
-        </Table>
-      )}
+      <Loaded query={query} rows={3}>
+        {(invoices) =>
+          invoices.length === 0 ? (
+            <EmptyState icon={<ReceiptText />} title={text.billing.noInvoices}>
+              {text.billing.noInvoicesHint}
+            </EmptyState>
+          ) : (
+            <Table
+              label={text.billing.invoices}
+              head={
+                <>
+                  <HeadCell>{text.billing.invoiceDate}</HeadCell>
+                  <HeadCell className="max-md:hidden">{text.billing.invoicePeriod}</HeadCell>
+                  <HeadCell className="max-md:hidden">{text.billing.invoiceStatus}</HeadCell>
+                  <HeadCell numeric>{text.billing.invoiceAmount}</HeadCell>
+                  <HeadCell className="max-md:hidden">
+                    <span className="sr-only">{text.billing.invoiceLinks}</span>
+                  </HeadCell>
+                </>
+              }
+            >
+              {invoices.map((invoice) => (
+                <InvoiceRow
+                  key={invoice.processor_invoice_id}
+                  invoice={invoice}
+                  onVerify={() => setVerified(invoice)}
+                />
+              ))}
+            </Table>
+          )
+        }
+      </Loaded>
       {verified && <VerifyDialog invoice={verified} onClose={() => setVerified(undefined)} />}
     </Section>
   )

@@ -3,8 +3,8 @@ import { Link } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import type { Deployment, DeploymentActivityItem } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Section } from '../../components/page.tsx'
-import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { isFinished } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { formatDuration, formatInstant, formatMoment } from '../../format.ts'
@@ -23,27 +23,24 @@ export function ActivityTab({ deployment }: { deployment: Deployment }) {
   const { id } = deployment
   const query = useInfiniteQuery(activityQuery(id))
   useNewActivity(deployment)
-  const items = query.data?.pages.flatMap((page) => page.items)
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
       <Section title={words.title} description={words.description} flush>
-        {items === undefined && query.error ? (
-          <ErrorState error={query.error} onRetry={() => void query.refetch()} />
-        ) : items === undefined ? (
-          <div role="status" aria-label={text.common.loading} className="grid gap-4 p-5">
-            <Skeleton className="w-3/4" />
-            <Skeleton className="w-2/3" />
-            <Skeleton className="w-3/4" />
-          </div>
-        ) : items.length === 0 ? (
-          <p className="p-5 text-muted">{words.none}</p>
-        ) : (
-          <ol aria-label={words.title} className="divide-y">
-            {items.map((item) => (
-              <Item key={item.id} item={item} deployment={deployment} />
-            ))}
-          </ol>
-        )}
+        <Loaded query={query} rows={3}>
+          {({ pages }) =>
+            pages[0]!.items.length === 0 ? (
+              <p className="p-5 text-muted">{words.none}</p>
+            ) : (
+              <ol aria-label={words.title} className="divide-y">
+                {pages
+                  .flatMap(({ items }) => items)
+                  .map((item) => (
+                    <Item key={item.id} item={item} deployment={deployment} />
+                  ))}
+              </ol>
+            )
+          }
+        </Loaded>
         {query.hasNextPage && (
           <div className="border-t px-5 py-3">
             <Button size="small" busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>

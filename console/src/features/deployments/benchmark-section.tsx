@@ -6,8 +6,9 @@ import { Dialog } from '../../components/dialog.tsx'
 import { Disclosure } from '../../components/disclosure.tsx'
 import { TextField } from '../../components/field.tsx'
 import { Form, listError } from '../../components/form.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Section } from '../../components/page.tsx'
-import { ErrorMessage, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { ErrorMessage } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatDuration, formatHundredths, formatMoment, formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -17,9 +18,9 @@ const words = text.benchmark
 
 /** The newest benchmark, the earlier ones, and the dialog that starts one. */
 export function BenchmarkSection({ deployment }: { deployment: Deployment }) {
-  const { data, error, refetch } = useQuery(benchmarksQuery(deployment.id))
+  const query = useQuery(benchmarksQuery(deployment.id))
   const [open, setOpen] = useState(false)
-  const [newest, ...earlier] = data?.items ?? []
+  const newest = query.data?.items[0]
   const mayStart = deployment.status === 'running' && newest?.status !== 'running'
   return (
     <Section
@@ -28,19 +29,26 @@ export function BenchmarkSection({ deployment }: { deployment: Deployment }) {
       description={words.description}
       actions={mayStart && <Button onClick={() => setOpen(true)}>{words.start}</Button>}
     >
-      {data === undefined && error !== null && <ErrorState error={error} onRetry={() => void refetch()} />}
-      {data === undefined && error === null && <SkeletonRows count={2} />}
-      {data !== undefined && newest === undefined && <p className="text-muted">{words.none}</p>}
-      {newest && <Result deployment={deployment} benchmark={newest} currency={data!.currency} />}
-      {earlier.length > 0 && (
-        <Disclosure summary={words.earlier} className="mt-4">
-          <div className="grid gap-6 pt-2">
-            {earlier.map((each) => (
-              <Result key={each.number} deployment={deployment} benchmark={each} currency={data!.currency} />
-            ))}
-          </div>
-        </Disclosure>
-      )}
+      <Loaded query={query} rows={2}>
+        {({ items: [first, ...earlier], currency }) => (
+          <>
+            {first ? (
+              <Result deployment={deployment} benchmark={first} currency={currency} />
+            ) : (
+              <p className="text-muted">{words.none}</p>
+            )}
+            {earlier.length > 0 && (
+              <Disclosure summary={words.earlier} className="mt-4">
+                <div className="grid gap-6 pt-2">
+                  {earlier.map((each) => (
+                    <Result key={each.number} deployment={deployment} benchmark={each} currency={currency} />
+                  ))}
+                </div>
+              </Disclosure>
+            )}
+          </>
+        )}
+      </Loaded>
       {open && <StartDialog deployment={deployment} onClose={() => setOpen(false)} />}
     </Section>
   )

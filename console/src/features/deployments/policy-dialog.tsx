@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
+import { CheckField } from '../../components/check-field.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { FirstError } from '../../components/first-error.tsx'
 import { TextField } from '../../components/field.tsx'
@@ -101,26 +102,18 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
           mostInstances={Number(draft.most)}
           onChange={(rules) => edit({ rules })}
         />
-        <label className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5">
-          <input
-            type="checkbox"
-            className="mt-1 self-start accent-accent"
-            checked={draft.yields}
-            onChange={({ target }) => edit({ yields: target.checked })}
-          />
-          <span className="font-medium">{words.yields}</span>
-          <span className="col-start-2 text-[0.8125rem] text-muted">{words.yieldsHint}</span>
-        </label>
-        <label className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5">
-          <input
-            type="checkbox"
-            className="mt-1 self-start accent-accent"
-            checked={draft.cacheScope === 'member'}
-            onChange={({ target }) => edit({ cacheScope: target.checked ? 'member' : 'organization' })}
-          />
-          <span className="font-medium">{words.separateCaches}</span>
-          <span className="col-start-2 text-[0.8125rem] text-muted">{words.separateCachesHint}</span>
-        </label>
+        <CheckField
+          label={words.yields}
+          hint={words.yieldsHint}
+          checked={draft.yields}
+          onChange={(yields) => edit({ yields })}
+        />
+        <CheckField
+          label={words.separateCaches}
+          hint={words.separateCachesHint}
+          checked={draft.cacheScope === 'member'}
+          onChange={(isChecked) => edit({ cacheScope: isChecked ? 'member' : 'organization' })}
+        />
         <ErrorMessage error={change.error} />
         {mayBeSaved && <SameCommand command={writeScaleCommand(deployment, draft)} />}
       </form>

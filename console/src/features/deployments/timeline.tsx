@@ -2,10 +2,11 @@ import { useState } from 'react'
 import { classNames } from '../../class-names.ts'
 import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Section } from '../../components/page.tsx'
 import { useNow } from '../../components/use-now.ts'
 import { Progress } from '../../components/progress.tsx'
-import { ErrorState, Skeleton } from '../../components/states.tsx'
+import { Skeleton } from '../../components/states.tsx'
 import { formatClock, formatDuration, formatMoment, formatPercent } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { findStartTime } from '../../domain/deployments/events.ts'
@@ -20,9 +21,8 @@ const shownSteps = 12
 
 /** The steps of a deployment with the duration of each. */
 export function Timeline({ deployment }: { deployment: Deployment }) {
-  const { data: events, error, refetch } = useLiveEvents(deployment)
-  const steps = toSteps(events ?? [])
-  const startTime = findStartTime(events ?? [])
+  const query = useLiveEvents(deployment)
+  const startTime = findStartTime(query.data ?? [])
   return (
     <Section
       title={words.timeline}
@@ -34,21 +34,23 @@ export function Timeline({ deployment }: { deployment: Deployment }) {
         )
       }
     >
-      {events === undefined && error ? (
-        <ErrorState error={error} onRetry={() => void refetch()} />
-      ) : events === undefined ? (
-        <div className="grid gap-6 py-1">
-          {[0, 1, 2, 3].map((row) => (
-            <div key={row} className="grid gap-2 pl-6">
-              <Skeleton className="w-40" />
-              <Skeleton className="w-3/4" />
-            </div>
-          ))}
-        </div>
-      ) : (
-        <Steps steps={steps} deployment={deployment} />
-      )}
+      <Loaded query={query} loading={<LoadingSteps />}>
+        {(events) => <Steps steps={toSteps(events)} deployment={deployment} />}
+      </Loaded>
     </Section>
+  )
+}
+
+function LoadingSteps() {
+  return (
+    <div className="grid gap-6 py-1">
+      {[0, 1, 2, 3].map((row) => (
+        <div key={row} className="grid gap-2 pl-6">
+          <Skeleton className="w-40" />
+          <Skeleton className="w-3/4" />
+        </div>
+      ))}
+    </div>
   )
 }
 

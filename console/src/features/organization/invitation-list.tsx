@@ -4,8 +4,9 @@ import type { Invitation } from '../../contract.ts'
 import { Badge } from '../../components/badge.tsx'
 import type { Tone } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Section } from '../../components/page.tsx'
-import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { EmptyState } from '../../components/states.tsx'
 import { useNow } from '../../components/use-now.ts'
 import { formatRelative } from '../../format.ts'
 import { useMailIsFile } from '../../domain/installation.ts'
@@ -31,29 +32,29 @@ export function InvitationList({ onInvite }: { onInvite: () => void }) {
   useNow(10_000)
   return (
     <Section flush>
-      {invitations.data?.length === 0 ? (
-        <EmptyState
-          icon={<UserPlus />}
-          title={text.organization.noInvitations}
-          action={
-            <Button variant="primary" onClick={onInvite}>
-              {text.organization.inviteTitle}
-            </Button>
-          }
-        >
-          {text.organization.noInvitationsHint}
-        </EmptyState>
-      ) : invitations.data ? (
-        <ul className="divide-y">
-          {invitations.data.map((invitation) => (
-            <InvitationItem key={invitation.id} invitation={invitation} />
-          ))}
-        </ul>
-      ) : invitations.error ? (
-        <ErrorState error={invitations.error} onRetry={() => void invitations.refetch()} />
-      ) : (
-        <SkeletonRows count={3} />
-      )}
+      <Loaded query={invitations} rows={3}>
+        {(items) =>
+          items.length === 0 ? (
+            <EmptyState
+              icon={<UserPlus />}
+              title={text.organization.noInvitations}
+              action={
+                <Button variant="primary" onClick={onInvite}>
+                  {text.organization.inviteTitle}
+                </Button>
+              }
+            >
+              {text.organization.noInvitationsHint}
+            </EmptyState>
+          ) : (
+            <ul className="divide-y">
+              {items.map((invitation) => (
+                <InvitationItem key={invitation.id} invitation={invitation} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
     </Section>
   )
 }

@@ -3,9 +3,9 @@ import { useState } from 'react'
 import { toUrl } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
-import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import type { Profile, OwnSession } from '../../contract.ts'
 import { usePasswordsAllowed } from '../../domain/installation.ts'
 import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
@@ -53,8 +53,10 @@ export function OtherSections({ profile }: { profile: Profile | undefined }) {
 
 /** The person's sessions for scripts, with buttons to create one and to end each. */
 function ScriptSessionsSection() {
-  const sessions = useQuery(sessionsQuery)
-  const scripts = sessions.data?.filter(({ kind }) => kind === 'script')
+  const query = useQuery({
+    ...sessionsQuery,
+    select: (sessions) => sessions.filter(({ kind }) => kind === 'script'),
+  })
   return (
     <Section
       id={sections.scriptSessions}
@@ -63,24 +65,22 @@ function ScriptSessionsSection() {
       description={words.listDescription}
       actions={<ScriptSessionButton />}
     >
-      {scripts ? (
-        <ul className="divide-y">
-          {scripts.length === 0 && <li className="px-5 py-4 text-muted">{words.none}</li>}
-          {scripts.map((session) => (
-            <SessionRow
-              key={session.id}
-              session={session}
-              title={session.name}
-              facts={describeUse(session)}
-              endLabel={words.endOf(session.name ?? '')}
-            />
-          ))}
-        </ul>
-      ) : sessions.error ? (
-        <ErrorState error={sessions.error} onRetry={() => void sessions.refetch()} />
-      ) : (
-        <SkeletonRows count={1} />
-      )}
+      <Loaded query={query} rows={1}>
+        {(scripts) => (
+          <ul className="divide-y">
+            {scripts.length === 0 && <li className="px-5 py-4 text-muted">{words.none}</li>}
+            {scripts.map((session) => (
+              <SessionRow
+                key={session.id}
+                session={session}
+                title={session.name}
+                facts={describeUse(session)}
+                endLabel={words.endOf(session.name ?? '')}
+              />
+            ))}
+          </ul>
+        )}
+      </Loaded>
     </Section>
   )
 }

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Suspense } from 'react'
+import { Loaded } from '../../components/loaded.tsx'
 import { Page, Section } from '../../components/page.tsx'
-import { ErrorState, Skeleton } from '../../components/states.tsx'
+import { Skeleton } from '../../components/states.tsx'
 import { profileQuery } from '../../domain/session/profile-query.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
@@ -16,27 +17,23 @@ const OtherSections = lazyPart(() => import('./other-sections.tsx').then((module
 
 /** The person's account: profile, sign-in, sessions, pending invitations, theme and data. */
 export function ProfilePage() {
-  const profile = useQuery(profileQuery)
+  const query = useQuery(profileQuery)
   return (
     <Page {...text.pages.profile}>
       <div className="grid max-w-2xl gap-6">
-        {profile.data ? (
-          <>
-            <ProfileForm profile={profile.data} />
-            <SignInSection profile={profile.data} />
-            <Suspense>
-              <SecuritySections profile={profile.data} />
-            </Suspense>
-          </>
-        ) : profile.error ? (
-          <Section>
-            <ErrorState error={profile.error} onRetry={() => void profile.refetch()} />
-          </Section>
-        ) : (
-          <LoadingProfile />
-        )}
+        <Loaded query={query} loading={<LoadingProfile />}>
+          {(profile) => (
+            <>
+              <ProfileForm profile={profile} />
+              <SignInSection profile={profile} />
+              <Suspense>
+                <SecuritySections profile={profile} />
+              </Suspense>
+            </>
+          )}
+        </Loaded>
         <Suspense>
-          <OtherSections profile={profile.data} />
+          <OtherSections profile={query.data} />
         </Suspense>
       </div>
     </Page>

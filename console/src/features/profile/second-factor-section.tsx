@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from '../../components/form.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import type { SecondFactors } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Section } from '../../components/page.tsx'
-import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { ConfirmField } from '../../domain/second-factors/confirm-field.tsx'
 import { PasskeySetup } from '../../domain/second-factors/passkey-setup.tsx'
 import { supportsPasskeys } from '../../domain/second-factors/passkeys.ts'
@@ -25,20 +25,16 @@ import { sections } from './sections.ts'
 
 /** The authenticator app, passkeys and recovery codes of an account with a password. */
 export function SecondFactorSection() {
-  const factors = useQuery(secondFactorsQuery)
+  const query = useQuery(secondFactorsQuery)
   return (
     <Section
       id={sections.secondFactor}
       title={text.secondFactors.title}
       description={text.secondFactors.description}
     >
-      {factors.data ? (
-        <Factors factors={factors.data} />
-      ) : factors.error ? (
-        <ErrorState error={factors.error} onRetry={() => void factors.refetch()} />
-      ) : (
-        <SkeletonRows count={1} />
-      )}
+      <Loaded query={query} rows={1}>
+        {(factors) => <Factors factors={factors} />}
+      </Loaded>
     </Section>
   )
 }

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Section } from '../../components/page.tsx'
-import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { describeUserAgent } from '../../domain/session/user-agent.ts'
 import { formatRelative } from '../../format.ts'
@@ -34,32 +34,30 @@ export function SessionsSection() {
         )
       }
     >
-      {sessions.data ? (
-        <ul className="divide-y">
-          {sessions.data
-            .filter(({ kind }) => kind === 'sign_in')
-            .map((session) => (
-              <SessionRow
-                key={session.id}
-                session={session}
-                title={
-                  <>
-                    <span title={session.user_agent ?? undefined}>
-                      {describeUserAgent(session.user_agent)}
-                    </span>
-                    {session.current && <Badge tone="accent">{text.profile.thisSession}</Badge>}
-                  </>
-                }
-                facts={text.profile.seen(session.address, formatRelative(session.last_seen_at))}
-                endLabel={text.profile.endSessionOf(describeUserAgent(session.user_agent))}
-              />
-            ))}
-        </ul>
-      ) : sessions.error ? (
-        <ErrorState error={sessions.error} onRetry={() => void sessions.refetch()} />
-      ) : (
-        <SkeletonRows count={2} />
-      )}
+      <Loaded query={sessions} rows={2}>
+        {(all) => (
+          <ul className="divide-y">
+            {all
+              .filter(({ kind }) => kind === 'sign_in')
+              .map((session) => (
+                <SessionRow
+                  key={session.id}
+                  session={session}
+                  title={
+                    <>
+                      <span title={session.user_agent ?? undefined}>
+                        {describeUserAgent(session.user_agent)}
+                      </span>
+                      {session.current && <Badge tone="accent">{text.profile.thisSession}</Badge>}
+                    </>
+                  }
+                  facts={text.profile.seen(session.address, formatRelative(session.last_seen_at))}
+                  endLabel={text.profile.endSessionOf(describeUserAgent(session.user_agent))}
+                />
+              ))}
+          </ul>
+        )}
+      </Loaded>
     </Section>
   )
 }

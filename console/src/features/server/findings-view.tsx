@@ -3,7 +3,7 @@ import { Badge } from '../../components/badge.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Section } from '../../components/page.tsx'
 import { text } from '../../text/index.ts'
-import { Loaded } from './loaded.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { findingsQuery } from './queries.ts'
 
 const words = text.server
@@ -11,7 +11,7 @@ const words = text.server
 /** What the doctor finds, problems first, with the commands to copy. */
 export function FindingsView() {
   return (
-    <Loaded query={useQuery(findingsQuery)}>
+    <Loaded framed query={useQuery(findingsQuery)}>
       {({ items }) => (
         <Section flush>
           <ul aria-label={words.views.findings.title} className="divide-y">

@@ -5,7 +5,7 @@ import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import type { InstallationHealth } from '../../contract.ts'
 import { formatMoment, formatNumber, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { Loaded } from './loaded.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { healthQuery } from './queries.ts'
 
 const words = text.server
@@ -13,7 +13,7 @@ const words = text.server
 /** The work in the background, anomalies of usage, and the servers that Berth uses. */
 export function HealthView() {
   return (
-    <Loaded query={useQuery(healthQuery)}>
+    <Loaded framed query={useQuery(healthQuery)}>
       {(health) => (
         <>
           <Section title={words.work}>

@@ -10,7 +10,7 @@ import type { Machines } from '../../contract.ts'
 import { formatBytes } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { InstanceTable } from './instance-table.tsx'
-import { Loaded } from './loaded.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { findingsQuery, machinesQuery } from './queries.ts'
 
 const words = text.server
@@ -21,7 +21,7 @@ export function MachinesView() {
   return (
     <>
       <Problems />
-      <Loaded query={machines}>
+      <Loaded framed query={machines}>
         {({ gpus, instance_types: types, instances, engines }) => (
           <>
             {gpus.length > 0 && <Gpus gpus={gpus} />}

@@ -7,7 +7,7 @@ import { EmptyState } from '../../components/states.tsx'
 import { formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { InstanceTable } from './instance-table.tsx'
-import { Loaded } from './loaded.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { organizationDetailQuery } from './queries.ts'
 
 const words = text.server
@@ -29,7 +29,7 @@ export function OrganizationView({ id }: { id: number }) {
           </EmptyState>
         </Section>
       ) : (
-        <Loaded query={query}>
+        <Loaded framed query={query}>
           {({ status, members, running, cost_this_month: cost, currency, instances }) => (
             <>
               <Section>

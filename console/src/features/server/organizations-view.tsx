@@ -1,13 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Badge } from '../../components/badge.tsx'
-import { Button } from '../../components/button.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Section } from '../../components/page.tsx'
+import { Paging } from '../../components/paging.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatMoney, formatNumber } from '../../format.ts'
+import { toPageNumber } from '../../routing/search.ts'
 import { text } from '../../text/index.ts'
 import { OrganizationLink } from './instance-table.tsx'
-import { Loaded } from './loaded.tsx'
 import { organizationsPageQuery, pageSize } from './queries.ts'
 
 const words = text.server
@@ -15,9 +16,9 @@ const route = getRouteApi('/app/server/{-$view}')
 
 /** The organizations in numbers, by name. */
 export function OrganizationsView() {
-  const page = Math.max(1, Math.trunc(Number(route.useSearch().page)) || 1)
+  const page = toPageNumber(route.useSearch().page)
   return (
-    <Loaded query={useQuery(organizationsPageQuery(page))}>
+    <Loaded framed query={useQuery(organizationsPageQuery(page))}>
       {({ items, total }) => (
         <Section flush>
           <Table
@@ -45,40 +46,20 @@ export function OrganizationsView() {
               </tr>
             ))}
           </Table>
-          {total > pageSize && <Pages page={page} total={total} />}
+          {total > pageSize && (
+            <Paging
+              page={page}
+              pageSize={pageSize}
+              total={total}
+              renderLink={(to, label) => (
+                <Link to="/server/{-$view}" params={{ view: 'organizations' }} search={{ page: to }}>
+                  {label}
+                </Link>
+              )}
+            />
+          )}
         </Section>
       )}
     </Loaded>
-  )
-}
-
-function Pages({ page, total }: { page: number; total: number }) {
-  const turn = (to: number, label: string) =>
-    to < 1 || to > Math.ceil(total / pageSize) ? (
-      <Button size="small" disabled>
-        {label}
-      </Button>
-    ) : (
-      <Button asChild size="small">
-        <Link
-          to="/server/{-$view}"
-          params={{ view: 'organizations' }}
-          search={{ page: to === 1 ? undefined : String(to) }}
-        >
-          {label}
-        </Link>
-      </Button>
-    )
-  const [from, to] = [(page - 1) * pageSize + 1, Math.min(total, page * pageSize)]
-  return (
-    <nav aria-label={words.pages} className="flex items-center justify-between gap-4 border-t px-5 py-3">
-      <p className="tabular text-muted">
-        {words.range(formatNumber(from), formatNumber(to), formatNumber(total))}
-      </p>
-      <div className="flex gap-2">
-        {turn(page - 1, words.previous)}
-        {turn(page + 1, words.next)}
-      </div>
-    </nav>
   )
 }

@@ -3,7 +3,7 @@ import { Section } from '../../components/page.tsx'
 import { EmptyState } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { InstanceTable } from './instance-table.tsx'
-import { Loaded } from './loaded.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { waitingQuery } from './queries.ts'
 
 const words = text.server
@@ -11,7 +11,7 @@ const words = text.server
 /** What waits for hardware, the longest waiting first. */
 export function WaitingView() {
   return (
-    <Loaded query={useQuery(waitingQuery)}>
+    <Loaded framed query={useQuery(waitingQuery)}>
       {({ items }) => (
         <Section flush>
           {items.length === 0 ? (

@@ -6,7 +6,7 @@ import { EmptyState } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatBytes, formatMoment, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { Loaded } from './loaded.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { weightsQuery } from './queries.ts'
 
 const words = text.server
@@ -14,7 +14,7 @@ const words = text.server
 /** The weights in the cache of the server, the latest used first. */
 export function WeightsView() {
   return (
-    <Loaded query={useQuery(weightsQuery)}>
+    <Loaded framed query={useQuery(weightsQuery)}>
       {({ items, bytes, limit_bytes: limit }) =>
         items === null || items.length === 0 ? (
           <Section flush>

@@ -2,11 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { PiggyBank, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { ConfirmDialog } from '../../../components/dialog.tsx'
+import { Loaded } from '../../../components/loaded.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import type { Budget } from '../../../contract.ts'
 import { Button } from '../../../components/button.tsx'
 import { Section } from '../../../components/page.tsx'
-import { EmptyState, ErrorState, SkeletonRows } from '../../../components/states.tsx'
+import { EmptyState } from '../../../components/states.tsx'
 import { BudgetStanding } from '../../../domain/budgets/budget-standing.tsx'
 import { useBudgetWords } from '../../../domain/budgets/use-budget-words.ts'
 import { text } from '../../../text/index.ts'
@@ -17,7 +18,7 @@ type Choice = { dialog: 'add' } | { dialog: 'edit' | 'delete'; budget: Budget } 
 
 /** The budgets with what was spent of each, the forecast and what happens at the limit. */
 export function Budgets() {
-  const { data: budgets, error, refetch } = useQuery(budgetsQuery)
+  const query = useQuery(budgetsQuery)
   const [choice, setChoice] = useState<Choice>(null)
   const close = () => setChoice(null)
   const add = (
@@ -26,30 +27,28 @@ export function Budgets() {
       {text.budgets.add}
     </Button>
   )
-  const isEmpty = budgets?.length === 0
+  const isEmpty = query.data?.length === 0
   return (
     <Section id="budgets" flush title={text.budgets.title} actions={!isEmpty && add}>
-      {budgets === undefined ? (
-        error ? (
-          <ErrorState error={error} onRetry={() => void refetch()} />
-        ) : (
-          <SkeletonRows count={1} />
-        )
-      ) : isEmpty ? (
-        <EmptyState icon={<PiggyBank />} title={text.budgets.none} action={add}>
-          {text.budgets.noneHint}
-        </EmptyState>
-      ) : (
-        <ul className="divide-y">
-          {budgets.map((budget) => (
-            <BudgetStanding
-              key={budget.id}
-              budget={budget}
-              actions={<BudgetActions budget={budget} onChoose={setChoice} />}
-            />
-          ))}
-        </ul>
-      )}
+      <Loaded query={query} rows={1}>
+        {(budgets) =>
+          isEmpty ? (
+            <EmptyState icon={<PiggyBank />} title={text.budgets.none} action={add}>
+              {text.budgets.noneHint}
+            </EmptyState>
+          ) : (
+            <ul className="divide-y">
+              {budgets.map((budget) => (
+                <BudgetStanding
+                  key={budget.id}
+                  budget={budget}
+                  actions={<BudgetActions budget={budget} onChoose={setChoice} />}
+                />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
       {choice?.dialog === 'add' && <BudgetDialog budget={null} onClose={close} />}
       {choice?.dialog === 'edit' && <BudgetDialog budget={choice.budget} onClose={close} />}
       {choice?.dialog === 'delete' && <DeleteBudgetDialog budget={choice.budget} onClose={close} />}

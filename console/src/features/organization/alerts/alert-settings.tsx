@@ -4,8 +4,9 @@ import { Badge } from '../../../components/badge.tsx'
 import type { Tone } from '../../../components/badge.tsx'
 import type { Webhook, WebhookAlert } from '../../../contract.ts'
 import { Button } from '../../../components/button.tsx'
+import { Loaded } from '../../../components/loaded.tsx'
 import { Section } from '../../../components/page.tsx'
-import { ErrorMessage, ErrorState, SkeletonRows } from '../../../components/states.tsx'
+import { ErrorMessage } from '../../../components/states.tsx'
 import { formatRelative } from '../../../format.ts'
 import { lazyPart } from '../../../routing/lazy-part.ts'
 import { text } from '../../../text/index.ts'
@@ -21,7 +22,7 @@ const WebhookDialogs = lazyPart(() => import('./webhook-dialogs.tsx').then((modu
 
 /** The webhook that gets the organization's alerts; requires the `updateOrganization` permission. */
 export function AlertSettings() {
-  const { data: webhook, error, refetch } = useQuery(webhookQuery)
+  const query = useQuery(webhookQuery)
   const [open, setOpen] = useState<OpenDialog | null>(null)
   return (
     <Section
@@ -34,23 +35,21 @@ export function AlertSettings() {
         </Button>
       }
     >
-      {webhook === undefined ? (
-        error ? (
-          <ErrorState error={error} onRetry={() => void refetch()} />
-        ) : (
-          <SkeletonRows count={1} />
-        )
-      ) : webhook === null ? (
-        <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
-          <p>{words.none}</p>
-          <Button onClick={() => setOpen('url')}>{words.set}</Button>
-        </div>
-      ) : (
-        <WebhookView webhook={webhook} onOpen={setOpen} />
-      )}
+      <Loaded query={query} rows={1}>
+        {(webhook) =>
+          webhook === null ? (
+            <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
+              <p>{words.none}</p>
+              <Button onClick={() => setOpen('url')}>{words.set}</Button>
+            </div>
+          ) : (
+            <WebhookView webhook={webhook} onOpen={setOpen} />
+          )
+        }
+      </Loaded>
       {open !== null && (
         <Suspense>
-          <WebhookDialogs open={open} url={webhook?.url} onChange={setOpen} />
+          <WebhookDialogs open={open} url={query.data?.url} onChange={setOpen} />
         </Suspense>
       )}
     </Section>

@@ -2,13 +2,14 @@ import { useInfiniteQuery, useQuery, infiniteQueryOptions, useMutation } from '@
 import { Download, ScrollText } from 'lucide-react'
 import { useState } from 'react'
 import { callApi, download } from '../../../api/client.ts'
+import { Loaded } from '../../../components/loaded.tsx'
 import { saveFile } from '../../../components/save-file.ts'
 import type { AuditAction } from '../../../contract.ts'
 import { Button } from '../../../components/button.tsx'
 import { DateRangeFields } from '../../../components/date-range-fields.tsx'
 import { SelectField } from '../../../components/field.tsx'
 import { Section } from '../../../components/page.tsx'
-import { EmptyState, ErrorState, SkeletonRows } from '../../../components/states.tsx'
+import { EmptyState } from '../../../components/states.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
 import { membersQuery } from '../../../domain/members/queries.ts'
@@ -24,7 +25,6 @@ export function AuditLog() {
   const log = useInfiniteQuery(auditLogQuery(filter))
   const exporting = useExportAuditLog()
   const toasts = useToasts()
-  const items = log.data?.pages.flatMap((page) => page.items)
   return (
     <Section
       flush
@@ -41,17 +41,17 @@ export function AuditLog() {
       }
     >
       <Filters filter={filter} onChange={setFilter} />
-      {items?.length === 0 ? (
-        <EmptyState icon={<ScrollText />} title={words.none}>
-          {words.noneHint}
-        </EmptyState>
-      ) : items ? (
-        <AuditTable items={items} />
-      ) : log.error ? (
-        <ErrorState error={log.error} onRetry={() => void log.refetch()} />
-      ) : (
-        <SkeletonRows count={5} />
-      )}
+      <Loaded query={log}>
+        {({ pages }) =>
+          pages[0]!.items.length === 0 ? (
+            <EmptyState icon={<ScrollText />} title={words.none}>
+              {words.noneHint}
+            </EmptyState>
+          ) : (
+            <AuditTable items={pages.flatMap((page) => page.items)} />
+          )
+        }
+      </Loaded>
       {log.hasNextPage && (
         <div className="grid justify-center border-t p-3">
           <Button busy={log.isFetchingNextPage} onClick={() => void log.fetchNextPage()}>

@@ -5,10 +5,11 @@ import { useCan } from '../../../api/session.ts'
 import { classNames } from '../../../class-names.ts'
 import { Button } from '../../../components/button.tsx'
 import { UnlabeledSelect } from '../../../components/field.tsx'
+import { Loaded } from '../../../components/loaded.tsx'
 import { Section } from '../../../components/page.tsx'
 import { Paging } from '../../../components/paging.tsx'
 import { SearchInput } from '../../../components/search-input.tsx'
-import { EmptyState, ErrorState, SkeletonRows } from '../../../components/states.tsx'
+import { EmptyState } from '../../../components/states.tsx'
 import { HeadCell, Table } from '../../../components/table.tsx'
 import { useNow } from '../../../components/use-now.ts'
 import { useSearchDraft } from '../../../components/use-search-draft.ts'
@@ -26,7 +27,7 @@ const words = text.people
 /** The members and programs, with open invitations for admins. The address has the filters. */
 export function PeopleTab() {
   const search = useSearch({ from: '/app/organization' })
-  const { data, error, refetch, isPlaceholderData } = useQuery({
+  const query = useQuery({
     ...peopleQuery(toPeopleQuery(search)),
     // An invitee may answer at any time.
     refetchInterval: 30_000,
@@ -35,33 +36,31 @@ export function PeopleTab() {
     <div className="grid gap-3">
       <Filters search={search} />
       <Section flush>
-        {data === undefined ? (
-          error ? (
-            <ErrorState error={error} onRetry={() => void refetch()} />
-          ) : (
-            <SkeletonRows />
-          )
-        ) : data.items.length === 0 ? (
-          <NoMatch isBeyondEnd={data.total > 0} />
-        ) : (
-          <>
-            <div className={classNames('transition-opacity', isPlaceholderData && 'opacity-60')}>
-              <People people={data.items} />
-            </div>
-            {data.total > pageSize && (
-              <Paging
-                page={toPageNumber(search.page)}
-                pageSize={pageSize}
-                total={data.total}
-                renderLink={(page, label) => (
-                  <Link to="/organization" search={{ ...search, page }}>
-                    {label}
-                  </Link>
+        <Loaded query={query}>
+          {(data) =>
+            data.items.length === 0 ? (
+              <NoMatch isBeyondEnd={data.total > 0} />
+            ) : (
+              <>
+                <div className={classNames('transition-opacity', query.isPlaceholderData && 'opacity-60')}>
+                  <People people={data.items} />
+                </div>
+                {data.total > pageSize && (
+                  <Paging
+                    page={toPageNumber(search.page)}
+                    pageSize={pageSize}
+                    total={data.total}
+                    renderLink={(page, label) => (
+                      <Link to="/organization" search={{ ...search, page }}>
+                        {label}
+                      </Link>
+                    )}
+                  />
                 )}
-              />
-            )}
-          </>
-        )}
+              </>
+            )
+          }
+        </Loaded>
       </Section>
     </div>
   )

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import type { IssuedServiceMember, NewServiceMemberInput, ServiceMember } from '../../../contract.ts'
+import { CheckField } from '../../../components/check-field.tsx'
 import { ConfirmDialog, Dialog } from '../../../components/dialog.tsx'
 import { TextArea, TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form, listError } from '../../../components/form.tsx'
@@ -147,18 +148,7 @@ function RotateDialog({ member, onClose, onIssued }: IssueProps & { member: Serv
       error={rotation.error}
       onConfirm={() => rotation.mutate({ id: member.id, now })}
     >
-      <label className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5">
-        <input
-          type="checkbox"
-          className="mt-1 self-start accent-accent"
-          checked={now}
-          onChange={({ target }) => setNow(target.checked)}
-        />
-        <span>
-          {words.rotateNow}
-          <span className="block text-[0.8125rem] text-muted">{words.rotateNowHint}</span>
-        </span>
-      </label>
+      <CheckField label={words.rotateNow} hint={words.rotateNowHint} checked={now} onChange={setNow} />
     </ConfirmDialog>
   )
 }

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import type { ServiceMember } from '../../../contract.ts'
+import { CheckField } from '../../../components/check-field.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form } from '../../../components/form.tsx'
@@ -34,18 +35,7 @@ export function NamingDialog({ member, onClose }: { member: ServiceMember; onClo
           )
         }
       >
-        <label className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5">
-          <input
-            type="checkbox"
-            className="mt-1 self-start accent-accent"
-            checked={mayName}
-            onChange={({ target }) => setMayName(target.checked)}
-          />
-          <span>
-            {words.mayName}
-            <span className="block text-[0.8125rem] text-muted">{words.mayNameHint}</span>
-          </span>
-        </label>
+        <CheckField label={words.mayName} hint={words.mayNameHint} checked={mayName} onChange={setMayName} />
         {mayName && (
           <TextField
             label={words.memberHeader}

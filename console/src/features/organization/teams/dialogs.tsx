@@ -8,6 +8,7 @@ import { TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form } from '../../../components/form.tsx'
 import { SearchInput } from '../../../components/search-input.tsx'
 import { ErrorMessage } from '../../../components/states.tsx'
+import { useSettled } from '../../../components/use-settled.ts'
 import { peopleQuery } from '../../../domain/members/queries.ts'
 import { teamsQuery } from '../../../domain/teams/queries.ts'
 import { text } from '../../../text/index.ts'
@@ -62,7 +63,7 @@ function NameDialog({ team, onClose }: { team: Team | null; onClose: () => void 
 function MembersDialog({ team: { id, name }, onClose }: DialogProps) {
   const { data: teams = [] } = useQuery(teamsQuery)
   const [search, setSearch] = useState('')
-  const q = search.trim()
+  const q = useSettled(search.trim())
   const found = useQuery({ ...peopleQuery({ q, limit: 20 }), enabled: q !== '' })
   const change = useSetTeamMember(id)
   const members = teams.find((team) => team.id === id)?.members ?? []

@@ -1,0 +1,27 @@
+import type { UseQueryResult } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { Section } from './page.tsx'
+import { ErrorState, SkeletonRows } from './states.tsx'
+
+interface LoadedProps<Data> {
+  query: Pick<UseQueryResult<Data>, 'data' | 'error' | 'refetch'>
+  /** What stands for the data while they load: rows, unless given */
+  loading?: ReactNode
+  rows?: number
+  /** Whether the data bring their own sections, so that what stands for them needs one */
+  framed?: boolean
+  children: (data: Data) => ReactNode
+}
+
+/** Renders the data of a query, also after a later error. Before, that they load, or the error with a retry. */
+export function Loaded<Data>({
+  query: { data, error, refetch },
+  rows = 5,
+  loading = <SkeletonRows count={rows} />,
+  framed = false,
+  children,
+}: LoadedProps<Data>) {
+  if (data !== undefined) return children(data)
+  const state = error ? <ErrorState error={error} onRetry={() => void refetch()} /> : loading
+  return framed ? <Section flush>{state}</Section> : state
+}
