@@ -1,33 +1,29 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { UserPlus } from 'lucide-react'
-import { useState } from 'react'
-import type { ReactNode } from 'react'
+import { Suspense } from 'react'
+import type { ComponentType } from 'react'
 import { organizationQuery, useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { CopyButton } from '../../components/copy-button.tsx'
-import { ConfirmDialog } from '../../components/dialog.tsx'
-import { TextArea, TextField } from '../../components/field.tsx'
-import { Form } from '../../components/form.tsx'
-import { Page, Section } from '../../components/page.tsx'
-import { useSavedForm } from '../../components/saved-form.ts'
-import { ErrorMessage } from '../../components/states.tsx'
+import { Page } from '../../components/page.tsx'
+import { Skeleton } from '../../components/states.tsx'
 import { Tabs } from '../../components/tabs.tsx'
-import { useToasts } from '../../components/toast.tsx'
-import type { Organization } from '../../contract.ts'
-import { formatDay } from '../../format.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
-import { AlertSettings } from './alerts/alert-settings.tsx'
-import { AuditLog } from './audit/audit-log.tsx'
-import { Fact } from './fact.tsx'
-import { InvitationList } from './invitation-list.tsx'
-import { InviteDialog } from './invite-dialog.tsx'
 import { PeopleTab } from './people/people-tab.tsx'
-import { useUpdateOrganization } from './queries.ts'
-import { ProgramsTab } from './service-members/programs-tab.tsx'
-import { TeamsSection } from './teams/teams-section.tsx'
 
 type Tab = keyof typeof text.organization.tabs
+
+// Most visits see people only.
+const contents: Record<Tab, ComponentType<{ onInvite: () => void }>> = {
+  people: PeopleTab,
+  programs: lazyPart(() => import('./service-members/programs-tab.tsx').then((module) => module.ProgramsTab)),
+  teams: lazyPart(() => import('./teams/teams-section.tsx').then((module) => module.TeamsSection)),
+  invitations: lazyPart(() => import('./invitation-list.tsx').then((module) => module.InvitationList)),
+  settings: lazyPart(() => import('./settings-tab.tsx').then((module) => module.SettingsTab)),
+  audit: lazyPart(() => import('./audit/audit-log.tsx').then((module) => module.AuditLog)),
+}
+const InviteDialog = lazyPart(() => import('./invite-dialog.tsx').then((module) => module.InviteDialog))
 
 /** People, programs, invitations, settings and audit log of the current organization. */
 export function OrganizationPage() {
@@ -56,21 +52,6 @@ export function OrganizationPage() {
     })
   const startInviting = () => setInviting(true)
 
-  const contents: Record<Tab, ReactNode> = {
-    people: <PeopleTab />,
-    programs: <ProgramsTab />,
-    teams: <TeamsSection />,
-    invitations: <InvitationList onInvite={startInviting} />,
-    settings: (
-      <div className="grid gap-6">
-        <OrganizationSettings organization={organization} />
-        <SignInSettings organization={organization} />
-        {can('updateOrganization') && <AlertSettings />}
-      </div>
-    ),
-    audit: <AuditLog />,
-  }
-
   return (
     // The key discards drafts and dialogs when the organization changes.
     <Page
@@ -78,12 +59,19 @@ export function OrganizationPage() {
       title={text.pages.organization.title}
       description={organization.description && <p className="line-clamp-2">{organization.description}</p>}
       actions={
-        mayInvite && (
-          <Button variant="primary" onClick={startInviting}>
-            <UserPlus aria-hidden />
-            {text.organization.invite}
-          </Button>
-        )
+        <>
+          {can('manageMembers') && (
+            <Button onClick={() => void navigate({ search: { tab: 'programs', add: 'yes' } })}>
+              {text.serviceMembers.add}
+            </Button>
+          )}
+          {mayInvite && (
+            <Button variant="primary" onClick={startInviting}>
+              <UserPlus aria-hidden />
+              {text.organization.invite}
+            </Button>
+          )}
+        </>
       }
     >
       <Tabs
@@ -93,131 +81,27 @@ export function OrganizationPage() {
         tabs={allowed.map((value) => ({
           value,
           label: text.organization.tabs[value],
-          content: contents[value],
+          content: <TabContent tab={value} onInvite={startInviting} />,
         }))}
       />
       {mayInvite && invite === 'yes' && (
-        <InviteDialog
-          onClose={() => setInviting(false)}
-          onSent={() => leaveDialog('invitations')}
-          onSeeMember={(email) => leaveDialog('people', email)}
-        />
+        <Suspense>
+          <InviteDialog
+            onClose={() => setInviting(false)}
+            onSent={() => leaveDialog('invitations')}
+            onSeeMember={(email) => leaveDialog('people', email)}
+          />
+        </Suspense>
       )}
     </Page>
   )
 }
 
-/** Name, description and properties; a form with the `updateOrganization` permission. */
-function OrganizationSettings({ organization }: { organization: Organization }) {
-  const mayUpdate = useCan()('updateOrganization')
+function TabContent({ tab, onInvite }: { tab: Tab; onInvite: () => void }) {
+  const Content = contents[tab]
   return (
-    <Section
-      className="max-w-2xl"
-      title={text.organization.settings}
-      {...(!mayUpdate && { description: text.organization.readOnly })}
-    >
-      <div className="grid gap-5">
-        {mayUpdate && <SettingsForm organization={organization} />}
-        <dl
-          className={`grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-2 ${mayUpdate ? 'border-t pt-5' : ''}`}
-        >
-          {!mayUpdate && (
-            <>
-              <Fact name={text.organization.name}>{organization.name}</Fact>
-              <Fact name={text.organization.description}>
-                {organization.description ?? text.organization.noDescription}
-              </Fact>
-            </>
-          )}
-          <Fact name={text.organization.slug}>
-            <span className="flex items-center gap-1">
-              <code className="min-w-0 font-mono text-[0.8125rem] break-all">{organization.slug}</code>
-              <CopyButton value={organization.slug} label={text.common.copy(text.organization.slug)} />
-            </span>
-            <span className="block text-[0.8125rem] text-muted">{text.organization.slugHint}</span>
-          </Fact>
-          <Fact name={text.organization.status}>
-            {text.organization.organizationStatus[organization.status]}
-          </Fact>
-          <Fact name={text.organization.created}>{formatDay(organization.created_at)}</Fact>
-        </dl>
-      </div>
-    </Section>
-  )
-}
-
-function SettingsForm({ organization }: { organization: Organization }) {
-  const { name, description } = organization
-  const update = useUpdateOrganization()
-  const { form, field } = useSavedForm({ saved: { name, description }, required: 'name', update })
-  return (
-    <Form {...form}>
-      <TextField
-        label={text.organization.name}
-        autoComplete="organization"
-        required
-        maxLength={255}
-        {...field('name')}
-      />
-      <TextArea
-        label={text.organization.description}
-        hint={text.organization.descriptionHint}
-        maxLength={2_000}
-        {...field('description')}
-      />
-    </Form>
-  )
-}
-
-/** Whether members need a second factor; an owner can change it. */
-function SignInSettings({ organization }: { organization: Organization }) {
-  const mayChange = useCan()('manageSignIn')
-  const [asking, setAsking] = useState(false)
-  const update = useUpdateOrganization()
-  const toasts = useToasts()
-  const isRequired = organization.requires_second_factor
-  const change = () =>
-    update.mutate(
-      { requires_second_factor: !isRequired },
-      {
-        onSuccess: () => {
-          setAsking(false)
-          toasts.success(isRequired ? text.secondFactors.noLongerRequired : text.secondFactors.nowRequired)
-        },
-      },
-    )
-  return (
-    <Section
-      className="max-w-2xl"
-      title={text.secondFactors.organizationTitle}
-      {...(!mayChange && { description: text.secondFactors.ownersDecide })}
-    >
-      <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
-        <p className="min-w-0">{isRequired ? text.secondFactors.required : text.secondFactors.notRequired}</p>
-        {mayChange && (
-          <Button
-            busy={update.isPending}
-            onClick={() => {
-              update.reset()
-              if (isRequired) change()
-              else setAsking(true)
-            }}
-          >
-            {isRequired ? text.secondFactors.stopRequiring : text.secondFactors.require}
-          </Button>
-        )}
-      </div>
-      {!asking && <ErrorMessage className="mt-3" error={update.error} />}
-      <ConfirmDialog
-        open={asking}
-        onClose={() => setAsking(false)}
-        title={text.secondFactors.requireTitle}
-        description={text.secondFactors.requireDescription}
-        confirmLabel={text.secondFactors.require}
-        busy={update.isPending}
-        error={update.error}
-        onConfirm={change}
-      />
-    </Section>
+    <Suspense fallback={<Skeleton className="h-96 rounded-xl" />}>
+      <Content onInvite={onInvite} />
+    </Suspense>
   )
 }

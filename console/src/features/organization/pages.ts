@@ -9,13 +9,16 @@ interface OrganizationSearch extends PeopleSearch {
   tab?: string | undefined
   /** `yes` opens the invite dialog. */
   invite?: 'yes' | undefined
+  /** `yes` opens the dialog that adds a program, on the tab of programs. */
+  add?: 'yes' | undefined
 }
 
 export const organizationPage = page({
   path: '/organization',
-  readSearch: ({ tab, invite, q, role, kind, sort, page }: RawSearch): OrganizationSearch => ({
+  readSearch: ({ tab, invite, add, q, role, kind, sort, page }: RawSearch): OrganizationSearch => ({
     tab: readText(tab),
     invite: invite === 'yes' ? 'yes' : undefined,
+    add: add === 'yes' ? 'yes' : undefined,
     q: readText(q),
     role: readText(role),
     kind: readText(kind),

@@ -123,6 +123,7 @@ function DeploymentsChoice({
   onChange: (choice: Choice) => void
 }) {
   const [end, transfer] = [useId(), useId()]
+  const recipient = choice?.act === 'transfer' ? choice.to : null
   return (
     <fieldset className="grid gap-2">
       <legend className="mb-1.5 font-medium">{words.deploymentsChoice}</legend>
@@ -144,20 +145,20 @@ function DeploymentsChoice({
           <label htmlFor={id}>{label}</label>
         </div>
       ))}
-      {choice?.act === 'transfer' && (
+      {choice?.act !== 'end' && (
         <>
           <Suspense fallback={<Skeleton className="h-30" />}>
             <PersonSearch
               label={words.recipient}
               placeholder={words.searchRecipient}
               none={words.noRecipient}
-              chosen={choice.to?.userId ?? null}
+              chosen={recipient?.userId ?? null}
               onChoose={(to) => onChange({ act: 'transfer', to })}
               leavesOut={({ user_id: userId, role }) => userId === member.user_id || role === 'viewer'}
             />
           </Suspense>
           <p role="status" className="text-muted">
-            {choice.to ? words.transfersTo(count, choice.to.name) : words.chooseRecipient}
+            {recipient ? words.transfersTo(count, recipient.name) : words.chooseRecipient}
           </p>
         </>
       )}

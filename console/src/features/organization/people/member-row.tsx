@@ -1,5 +1,5 @@
 import { EllipsisVertical } from 'lucide-react'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import { useSession } from '../../../api/session.ts'
 import { Badge } from '../../../components/badge.tsx'
 import { Button } from '../../../components/button.tsx'
@@ -7,15 +7,19 @@ import { Menu, MenuItem } from '../../../components/menu.tsx'
 import { Cell } from '../../../components/table.tsx'
 import type { OrganizationPerson } from '../../../contract.ts'
 import { formatDay } from '../../../format.ts'
+import { lazyPart } from '../../../routing/lazy-part.ts'
 import { text } from '../../../text/index.ts'
 import { describeActivity } from '../describe-activity.ts'
 import { useManagedRoles } from '../managed-roles.ts'
 import type { ManagedMember } from '../managed-roles.ts'
-import { RemoveMemberDialog } from '../remove-member-dialog.tsx'
-import { RoleDialog } from '../role-dialog.tsx'
 import { serviceRoles } from '../service-members/roles.ts'
 
 const words = text.people
+
+const RoleDialog = lazyPart(() => import('../role-dialog.tsx').then((module) => module.RoleDialog))
+const RemoveMemberDialog = lazyPart(() =>
+  import('../remove-member-dialog.tsx').then((module) => module.RemoveMemberDialog),
+)
 
 const note = 'truncate text-[0.8125rem] text-muted'
 
@@ -98,14 +102,16 @@ function MemberMenu({ member }: { member: ManagedMember }) {
           {isOwn ? text.organization.leave : text.organization.remove}
         </MenuItem>
       </Menu>
-      {open === 'role' && (
-        <RoleDialog
-          member={member}
-          roles={member.kind === 'service' ? serviceRoles : roles}
-          onClose={close}
-        />
-      )}
-      {open === 'remove' && <RemoveMemberDialog member={member} isOwn={isOwn} onClose={close} />}
+      <Suspense>
+        {open === 'role' && (
+          <RoleDialog
+            member={member}
+            roles={member.kind === 'service' ? serviceRoles : roles}
+            onClose={close}
+          />
+        )}
+        {open === 'remove' && <RemoveMemberDialog member={member} isOwn={isOwn} onClose={close} />}
+      </Suspense>
     </>
   )
 }

@@ -1,12 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Bot, EllipsisVertical } from 'lucide-react'
 import { Suspense, useState } from 'react'
 import type { ServiceMember } from '../../../contract.ts'
 import { Badge } from '../../../components/badge.tsx'
 import { Button } from '../../../components/button.tsx'
+import { Loaded } from '../../../components/loaded.tsx'
 import { Menu, MenuItem } from '../../../components/menu.tsx'
 import { Section } from '../../../components/page.tsx'
-import { EmptyState, ErrorState, SkeletonRows } from '../../../components/states.tsx'
+import { EmptyState } from '../../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../../components/table.tsx'
 import { useNow } from '../../../components/use-now.ts'
 import { formatMoment, formatRelative } from '../../../format.ts'
@@ -24,48 +26,48 @@ const Dialogs = lazyPart(() => import('./dialogs.tsx').then((module) => module.S
 
 /** The programs of the organization, with an admin's actions; requires the `manageMembers` permission. */
 export function ProgramsTab() {
-  const { data: members, error, refetch } = useQuery(serviceMembersQuery)
-  const [open, setOpen] = useState<OpenDialog | null>(null)
+  const query = useQuery(serviceMembersQuery)
+  const { add } = useSearch({ from: '/app/organization' })
+  const navigate = useNavigate({ from: '/organization' })
+  const [chosen, setChosen] = useState<OpenDialog | null>(null)
+  const open: OpenDialog | null = chosen ?? (add === 'yes' ? { dialog: 'add' } : null)
+  const setOpen = (next: OpenDialog | null) => {
+    setChosen(next)
+    if (add) void navigate({ search: { tab: 'programs' }, replace: true, resetScroll: false })
+  }
   // A poll without changes does not re-render, so update relative times here.
   useNow(10_000)
   return (
-    <Section
-      flush
-      title={words.title}
-      description={words.description}
-      actions={<Button onClick={() => setOpen({ dialog: 'add' })}>{words.add}</Button>}
-    >
-      {members === undefined ? (
-        error ? (
-          <ErrorState error={error} onRetry={() => void refetch()} />
-        ) : (
-          <SkeletonRows count={1} />
-        )
-      ) : members.length === 0 ? (
-        <EmptyState icon={<Bot />} title={words.none}>
-          {words.noneHint}
-        </EmptyState>
-      ) : (
-        <Table
-          label={words.title}
-          head={
-            <>
-              <HeadCell>{text.organization.name}</HeadCell>
-              <HeadCell>{text.organization.role}</HeadCell>
-              <HeadCell className="hidden sm:table-cell">{words.lastUsed}</HeadCell>
-              <HeadCell className="hidden md:table-cell">{words.passwordAge}</HeadCell>
-              <HeadCell className="hidden lg:table-cell">{words.networks}</HeadCell>
-              <HeadCell>
-                <span className="sr-only">{text.organization.actions}</span>
-              </HeadCell>
-            </>
-          }
-        >
-          {members.map((member) => (
-            <ServiceMemberRow key={member.id} member={member} onOpen={setOpen} />
-          ))}
-        </Table>
-      )}
+    <Section flush title={words.title} description={words.description}>
+      <Loaded query={query} rows={1}>
+        {(members) =>
+          members.length === 0 ? (
+            <EmptyState icon={<Bot />} title={words.none}>
+              {words.noneHint}
+            </EmptyState>
+          ) : (
+            <Table
+              label={words.title}
+              head={
+                <>
+                  <HeadCell>{text.organization.name}</HeadCell>
+                  <HeadCell>{text.organization.role}</HeadCell>
+                  <HeadCell className="hidden sm:table-cell">{words.lastUsed}</HeadCell>
+                  <HeadCell className="hidden md:table-cell">{words.passwordAge}</HeadCell>
+                  <HeadCell className="hidden lg:table-cell">{words.networks}</HeadCell>
+                  <HeadCell>
+                    <span className="sr-only">{text.organization.actions}</span>
+                  </HeadCell>
+                </>
+              }
+            >
+              {members.map((member) => (
+                <ServiceMemberRow key={member.id} member={member} onOpen={setOpen} />
+              ))}
+            </Table>
+          )
+        }
+      </Loaded>
       {open !== null && (
         <Suspense>
           <Dialogs open={open} onChange={setOpen} />
