@@ -22,6 +22,8 @@ export const usage = {
   quantity: 'Quantity',
   unitPrice: 'Unit price',
   amount: 'Amount',
+  share: 'Share',
+  shareOf: (name: string) => `Share of ${name}`,
   total: 'Total',
   perHour: (price: string) => `${price}/hour`,
   perMillion: (price: string) => `${price}/million`,

@@ -1,16 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { Fragment } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { useCan } from '../../api/session.ts'
 import { classNames } from '../../class-names.ts'
 import { Section } from '../../components/page.tsx'
+import { Progress } from '../../components/progress.tsx'
 import { EmptyState, ErrorMessage, ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { HeadCell, Cell, Table } from '../../components/table.tsx'
 import { nameDeployment } from '../../domain/deployments/names.ts'
 import { organizationDeploymentsQuery, ownDeploymentsQuery } from '../../domain/deployments/queries.ts'
 import { sumDecimals } from '../../domain/billing/decimal.ts'
-import { formatMoney } from '../../format.ts'
+import { formatMoney, formatPercent } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { sumByMeter } from './breakdown.ts'
 import { formatQuantity } from './format-quantity.ts'
@@ -55,19 +55,26 @@ export function GroupedUsageSection({ days, group }: { days: RequestedDays; grou
 
 function GroupTable({ usage: { items, currency }, group }: { usage: GroupedUsage; group: UsageGroup }) {
   const names = useDeploymentNames(group)
+  const total = Number(sumDecimals(items.map((item) => item.estimated_amount)))
   return (
     <Table
       label={text.usage.by[group]}
       head={
         <>
           <HeadCell>{text.usage.groupHeads[group]}</HeadCell>
-          <HeadCell numeric>{text.usage.quantity}</HeadCell>
+          <HeadCell numeric>{text.usage.share}</HeadCell>
           <HeadCell numeric>{text.usage.amount}</HeadCell>
         </>
       }
     >
       {groupItems(items).map((rows) => (
-        <GroupRows key={rows.key} rows={rows} name={names.get(rows.key) ?? rows.label} currency={currency} />
+        <GroupRow
+          key={rows.key}
+          rows={rows}
+          name={names.get(rows.key) ?? rows.label}
+          share={total > 0 ? Number(rows.amount) / total : 0}
+          currency={currency}
+        />
       ))}
       <TotalRow amounts={items.map((item) => item.estimated_amount)} currency={currency} columns={2} />
     </Table>
@@ -84,37 +91,44 @@ function useDeploymentNames(group: UsageGroup): ReadonlyMap<string, string> {
   return new Map(data?.items.map((deployment) => [deployment.id, nameDeployment(deployment)]))
 }
 
-/** One group: its total, then its quantities by meter. */
-function GroupRows({ rows, name, currency }: { rows: UsageRows; name: string; currency: string }) {
-  const sums = sumByMeter(rows.items)
+interface GroupRowProps {
+  rows: UsageRows
+  name: string
+  /** Of the total amount, from 0 to 1 */
+  share: number
+  currency: string
+}
+
+/** One group: its quantities by meter, its share of the total, and its amount. */
+function GroupRow({ rows: { items, deploymentId, amount }, name, share, currency }: GroupRowProps) {
+  const quantities = sumByMeter(items).map(
+    ({ meter, quantity, unit }) => `${text.usage.meter(meter)}: ${formatQuantity(quantity, unit)}`,
+  )
   return (
-    <Fragment>
-      <tr className="border-b-0">
-        <th scope="row" colSpan={2} className="px-5 py-3 font-medium wrap-anywhere">
-          {name}
-          {rows.deploymentId && (
-            <Link
-              to="/deployments/$deploymentId"
-              params={{ deploymentId: rows.deploymentId }}
-              className="ml-2 font-mono text-[0.8125rem] font-normal text-accent hover:underline"
-            >
-              {rows.deploymentId}
-            </Link>
-          )}
-        </th>
-        <Cell numeric className="font-medium">
-          {formatMoney(sumDecimals(rows.items.map((item) => item.estimated_amount)), currency)}
-        </Cell>
-      </tr>
-      {sums.map((sum, index) => (
-        <tr key={sum.meter} className={classNames('text-muted', index < sums.length - 1 && 'border-b-0')}>
-          <td className="px-5 pt-0 pb-3 pl-9">{text.usage.meter(sum.meter)}</td>
-          <td className="tabular px-5 pt-0 pb-3 text-right whitespace-nowrap">
-            {formatQuantity(sum.quantity, sum.unit)}
-          </td>
-          <td className="tabular px-5 pt-0 pb-3 text-right">{formatMoney(sum.amount, currency)}</td>
-        </tr>
-      ))}
-    </Fragment>
+    <tr>
+      <th scope="row" className="px-5 py-3 font-medium wrap-anywhere">
+        {deploymentId ? (
+          <Link
+            to="/deployments/$deploymentId"
+            params={{ deploymentId }}
+            className="text-accent hover:underline"
+          >
+            {name} <span className="font-mono text-[0.8125rem] font-normal">{deploymentId}</span>
+          </Link>
+        ) : (
+          name
+        )}
+        <span className="block text-[0.8125rem] font-normal text-muted">{quantities.join(' · ')}</span>
+      </th>
+      <Cell className="sm:w-40">
+        <span className="flex items-center gap-3">
+          <Progress label={text.usage.shareOf(name)} value={share} className="flex-1 max-sm:hidden" />
+          <span className="tabular w-10 text-right max-sm:w-full">{formatPercent(share)}</span>
+        </span>
+      </Cell>
+      <Cell numeric className="font-medium">
+        {formatMoney(amount, currency)}
+      </Cell>
+    </tr>
   )
 }
