@@ -13,7 +13,7 @@ import { nameTermination } from './name-termination.ts'
 
 const words = text.deployments
 
-const SleepItem = lazyPart(() => import('./sleep-item.tsx').then((module) => module.SleepItem))
+const ChangeItems = lazyPart(() => import('./change-items.tsx').then((module) => module.ChangeItems))
 const TerminateDialog = lazyPart(() =>
   import('./terminate-dialog.tsx').then((module) => module.TerminateDialog),
 )
@@ -67,7 +67,7 @@ export function RowMenu({ deployment, idSuffix }: { deployment: Deployment; idSu
             </Link>
           </MenuItem>
         )}
-        {access.change && <SleepItem deployment={deployment} />}
+        {access.change && <ChangeItems deployment={deployment} />}
         {access.terminate && !isEnding(deployment) && (
           <MenuItem dangerous onSelect={() => (wantsDialog.current = true)}>
             <Trash2 aria-hidden />
