@@ -3,6 +3,7 @@ import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { openApp } from '../../server/test/support/second-factors.ts'
 import { useConsole } from './support/console.ts'
+import { addDevice } from './support/passkeys.ts'
 import { startConsoleTestServer } from './support/test-server.ts'
 import { callByApi, createPerson, heading, register, registerByApi, see, seeGone } from './support/steps.ts'
 import type { Person } from './support/steps.ts'
@@ -107,22 +108,6 @@ test('a person sets up an app, signs in with its code and with a recovery code, 
   await see(phone.getByText('The second factor was removed.'))
   await see(phone.getByRole('button', { name: 'Set up an authenticator app' }))
 })
-
-/** A device that keeps passkeys and answers at once. */
-async function addDevice(page: Page): Promise<void> {
-  const session = await page.context().newCDPSession(page)
-  await session.send('WebAuthn.enable')
-  await session.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
-}
 
 /** Fills in the dialog on the profile page, and returns it. */
 async function addPasskey(page: Page, person: Person, name: string): Promise<Locator> {

@@ -14,7 +14,7 @@ export interface Scene {
 }
 
 /** The first invoice is a month away. */
-const invoice = {
+export const invoice = {
   processor_invoice_id: 'in_1SZh2dK9mQ4xT7vB',
   status: 'paid',
   collection_method: 'charge_automatically',
