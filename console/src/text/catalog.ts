@@ -46,6 +46,8 @@ export const catalog = {
   priceUnknown: 'Unknown',
 
   notFoundTitle: 'Model not found',
+  goneTitle: 'This model is no longer in the catalog',
+  gone: 'It was deleted, or you are no longer a member of its organization.',
   notFound: 'It may have been removed from the catalog, or the address is wrong.',
   toCatalog: 'Go to the catalog',
   deploy: 'Deploy',
@@ -71,7 +73,7 @@ export const catalog = {
     if (shares !== undefined) return `1/${shares} of a GPU’s memory`
     return count === 0 ? 'CPU' : count === 1 ? '1 GPU' : `${count} GPUs`
   },
-  yourDeployments: 'Your deployments',
+  alreadyDeployed: 'Already deployed',
   seeAllDeployments: 'See all deployments',
   createdAgo: (when: string) => `requested ${when}`,
   call: 'API',

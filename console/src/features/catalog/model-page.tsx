@@ -5,7 +5,7 @@ import { Suspense, useState } from 'react'
 import { useNow } from '../../components/use-now.ts'
 import type { DeployableModel } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
-import { useCan } from '../../api/session.ts'
+import { useCan, useSession } from '../../api/session.ts'
 import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { LoadingPage } from '../../components/loading-page.tsx'
@@ -38,25 +38,29 @@ export function ModelPage() {
   const { modelId } = route.useParams()
   const model = useModel(modelId)
   // Wait for the deployments, because they would shift the variants below them.
-  const deployments = useQuery(deploymentsQuery({ whose: 'own', all: false, page: 1 }))
+  const deployments = useQuery(deploymentsQuery({ all: false, page: 1 }))
   if (model.isPending || deployments.isPending) return <LoadingPage />
   // The key resets the state when the model changes.
-  if (model.data) return <Model key={modelId} model={model.data} />
   const isUnknown = model.error instanceof ApiError && [404, 422].includes(model.error.status)
+  if (model.data && !isUnknown) return <Model key={modelId} model={model.data} />
+  // Somebody deleted it while its page was open.
+  const [title, explanation] = model.data
+    ? [words.goneTitle, words.gone]
+    : [words.notFoundTitle, words.notFound]
   return (
-    <Page title={isUnknown ? words.notFoundTitle : text.pages.catalog.title}>
+    <Page title={isUnknown ? title : text.pages.catalog.title}>
       <Section flush>
         {isUnknown ? (
           <EmptyState
             icon={<Library />}
-            title={words.notFoundTitle}
+            title={title}
             action={
               <Button asChild>
                 <Link to="/catalog">{words.toCatalog}</Link>
               </Button>
             }
           >
-            {words.notFound}
+            {explanation}
           </EmptyState>
         ) : (
           <ErrorState error={model.error} onRetry={() => void model.refetch()} />
@@ -134,9 +138,10 @@ function Model({ model }: { model: DeployableModel }) {
   )
 }
 
-/** Links to the person's newest active deployments of a model; renders nothing without one. */
+/** Links to the newest deployments of a model that the person may call: reuse costs nothing more. */
 function ModelDeployments({ modelName }: { modelName: string }) {
-  const { data } = useQuery(deploymentsQuery({ whose: 'own', all: false, page: 1 }))
+  const { data } = useQuery(deploymentsQuery({ all: false, page: 1 }))
+  const { user } = useSession()
   // A poll without changes does not re-render, so update relative times here.
   useNow(10_000)
   const deployments = data?.items.filter(({ model_name }) => model_name === modelName) ?? []
@@ -144,15 +149,11 @@ function ModelDeployments({ modelName }: { modelName: string }) {
   const idSuffixes = findIdSuffixes(deployments)
   return (
     <Section
-      title={words.yourDeployments}
+      title={words.alreadyDeployed}
       flush
       actions={
         deployments.length > shownAtMost && (
-          <Link
-            to="/deployments"
-            search={{ whose: 'own' }}
-            className="text-[0.8125rem] font-medium text-accent hover:underline"
-          >
+          <Link to="/deployments" className="text-[0.8125rem] font-medium text-accent hover:underline">
             {words.seeAllDeployments}
           </Link>
         )
@@ -174,7 +175,9 @@ function ModelDeployments({ modelName }: { modelName: string }) {
             </Link>
             <StatusBadge deployment={deployment} />
             <span className="ml-auto text-[0.8125rem] text-muted">
-              {words.createdAgo(formatRelative(deployment.created_at))}
+              {deployment.user_id === String(user.id)
+                ? words.createdAgo(formatRelative(deployment.created_at))
+                : text.team.ownedBy(deployment.owner.name || deployment.owner.email)}
             </span>
           </li>
         ))}

@@ -25,7 +25,7 @@ export const modelPage = page({
   frame: 'member',
   prefetch: (queryClient, _search, { modelId }) => {
     void queryClient.prefetchQuery(modelQuery(modelId))
-    void queryClient.prefetchQuery(deploymentsQuery({ whose: 'own', all: false, page: 1 }))
+    void queryClient.prefetchQuery(deploymentsQuery({ all: false, page: 1 }))
     void queryClient.prefetchQuery(placementsQuery)
   },
   load: () => import('./model-page.tsx'),

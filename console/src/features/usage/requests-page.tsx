@@ -1,11 +1,13 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { ArrowLeftRight } from 'lucide-react'
+import { ArrowLeftRight, FileQuestion } from 'lucide-react'
+import { isNotFound } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { DateRangeFields } from '../../components/date-range-fields.tsx'
 import { SelectField, TextField } from '../../components/field.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Page, Section } from '../../components/page.tsx'
-import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { EmptyState } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { requestsQuery } from './request-queries.ts'
 import { statusClasses } from './request-search.ts'
@@ -19,11 +21,10 @@ const route = getRouteApi('/app/usage/requests')
 export function RequestsPage() {
   const search = route.useSearch()
   const { deployment, ...filter } = search
-  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery(
-    requestsQuery(search),
-  )
-  const items = data?.pages.flatMap((page) => page.items)
+  const query = useInfiniteQuery(requestsQuery(search))
   const isFiltered = Object.values(filter).some((value) => value !== undefined)
+  if (deployment !== undefined && isNotFound(query.error))
+    return <DeploymentGone wasSeen={query.data !== undefined} />
   return (
     <Page
       title={deployment === undefined ? words.title : words.ofDeployment}
@@ -32,28 +33,42 @@ export function RequestsPage() {
     >
       <Section flush>
         <Filters search={search} />
-        {items?.length === 0 ? (
-          <EmptyState icon={<ArrowLeftRight />} title={isFiltered ? words.noneMatch : words.none}>
-            {isFiltered ? words.noneMatchHint : words.noneHint}
-          </EmptyState>
-        ) : data && items ? (
-          <RequestTable
-            items={items}
-            currency={data.pages[0]!.currency}
-            ofDeployment={deployment !== undefined}
-          />
-        ) : error ? (
-          <ErrorState error={error} onRetry={() => void refetch()} />
-        ) : (
-          <SkeletonRows count={5} />
-        )}
-        {hasNextPage && (
+        <Loaded query={query}>
+          {({ pages }) =>
+            pages[0]!.items.length === 0 ? (
+              <EmptyState icon={<ArrowLeftRight />} title={isFiltered ? words.noneMatch : words.none}>
+                {isFiltered ? words.noneMatchHint : words.noneHint}
+              </EmptyState>
+            ) : (
+              <RequestTable
+                items={pages.flatMap(({ items }) => items)}
+                currency={pages[0]!.currency}
+                ofDeployment={deployment !== undefined}
+              />
+            )
+          }
+        </Loaded>
+        {query.hasNextPage && (
           <div className="grid justify-center border-t p-3">
-            <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+            <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
               {words.more}
             </Button>
           </div>
         )}
+      </Section>
+    </Page>
+  )
+}
+
+/** Instead of the requests to a deployment that the person can't see, or no longer. */
+function DeploymentGone({ wasSeen }: { wasSeen: boolean }) {
+  const { goneTitle, gone, notFoundTitle, notFound } = text.deployment
+  return (
+    <Page title={words.ofDeployment} before={<BackLink deployment={undefined} />}>
+      <Section flush>
+        <EmptyState icon={<FileQuestion />} title={wasSeen ? goneTitle : notFoundTitle}>
+          {wasSeen ? gone : notFound}
+        </EmptyState>
       </Section>
     </Page>
   )
