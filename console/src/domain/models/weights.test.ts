@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { areWeightsHere } from './weights.ts'
+import { areWeightsHere, findModelsHere } from './weights.ts'
 
 const variant = { model_format: 'ggufv2', model_size_in_billions: 8, quantization: 'Q4_K_M' }
 const wanted = { ...variant, model_name: 'qwen3', weight_bytes: 1_000 }
@@ -23,4 +23,13 @@ test.each([
 
 test('a size that nobody knows is not here', () => {
   expect(areWeightsHere([cached], { ...wanted, weight_bytes: null })).toBe(false)
+})
+
+test('a model is here with one of its variants', () => {
+  const placements = [
+    { ...wanted, model_id: '1' },
+    { ...wanted, model_id: '1', quantization: 'Q8_0' },
+    { ...wanted, model_id: '2', model_name: 'qwen4' },
+  ]
+  expect(findModelsHere([cached], placements)).toEqual(new Set(['1']))
 })

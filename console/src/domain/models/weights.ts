@@ -16,3 +16,16 @@ export function areWeightsHere(cached: readonly CachedWeights[], weights: Weight
       one.bytes >= (weights.weight_bytes ?? Infinity),
   )
 }
+
+/** The ids of the models that have a variant whose weights are all on the disk. */
+export function findModelsHere(
+  cached: readonly CachedWeights[],
+  placements: readonly (Weights & { model_id: string })[],
+): ReadonlySet<string> {
+  const known = new Set(cached.map(({ model_name }) => model_name))
+  return new Set(
+    placements
+      .filter((one) => known.has(one.model_name) && areWeightsHere(cached, one))
+      .map(({ model_id }) => model_id),
+  )
+}

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { Library, SearchX } from 'lucide-react'
-import { Suspense, useDeferredValue, useState, useEffect } from 'react'
+import { Suspense, useDeferredValue, useMemo, useState, useEffect } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
@@ -14,7 +14,8 @@ import { CatalogFilters } from './catalog-filters.tsx'
 import { listFilterOptions, listEntries, readFilters } from './filter.ts'
 import { PlacementsError } from './placements-error.tsx'
 import { ModelList, ModelListSkeleton } from './model-list.tsx'
-import { modelsQuery, placementsQuery } from '../../domain/models/queries.ts'
+import { modelsQuery, placementsQuery, weightsQuery } from '../../domain/models/queries.ts'
+import { findModelsHere } from '../../domain/models/weights.ts'
 
 const AddModelDialog = lazyPart(() =>
   import('./own-models/add-model-dialog.tsx').then((module) => module.AddModelDialog),
@@ -32,6 +33,12 @@ export function CatalogPage() {
   const navigate = route.useNavigate()
   const models = useQuery(modelsQuery)
   const placements = useQuery(placementsQuery)
+  // The list shows without the weights, and marks the models of those that are here.
+  const { data: weights } = useQuery({ ...weightsQuery, enabled: placements.data !== undefined })
+  const here = useMemo(
+    () => findModelsHere(weights?.items ?? [], placements.data?.items ?? []),
+    [weights, placements.data],
+  )
   const [isReturn] = useState(wasShown)
   useEffect(() => {
     wasShown = true
@@ -96,6 +103,7 @@ export function CatalogPage() {
           ) : entries.length > 0 ? (
             <ModelList
               entries={entries}
+              here={here}
               currency={placements.data?.currency}
               arePlacementsLoading={placements.isPending}
               isReturn={isReturn}

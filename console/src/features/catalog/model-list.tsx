@@ -19,6 +19,8 @@ const firstRows = 12
 
 interface ModelListProps {
   entries: CatalogEntry[]
+  /** The ids of the models with weights that need no download */
+  here: ReadonlySet<string>
   /** The currency of the prices; undefined until they are known. */
   currency: string | undefined
   arePlacementsLoading: boolean
@@ -27,7 +29,7 @@ interface ModelListProps {
 }
 
 /** A list of models with links to their pages. */
-export function ModelList({ entries, currency, arePlacementsLoading, isReturn }: ModelListProps) {
+export function ModelList({ entries, here, currency, arePlacementsLoading, isReturn }: ModelListProps) {
   useReturnPlace()
   const shown = useDeferredValue(entries, isReturn ? entries : entries.slice(0, firstRows))
   return (
@@ -36,6 +38,7 @@ export function ModelList({ entries, currency, arePlacementsLoading, isReturn }:
         <ModelRow
           key={entry.model.id}
           entry={entry}
+          isHere={here.has(entry.model.id)}
           currency={currency}
           arePlacementsLoading={arePlacementsLoading}
         />
@@ -44,11 +47,12 @@ export function ModelList({ entries, currency, arePlacementsLoading, isReturn }:
   )
 }
 
-interface ModelRowProps extends Omit<ModelListProps, 'entries' | 'isReturn'> {
+interface ModelRowProps extends Omit<ModelListProps, 'entries' | 'here' | 'isReturn'> {
   entry: CatalogEntry
+  isHere: boolean
 }
 
-const ModelRow = memo(function ModelRow({ entry, currency, arePlacementsLoading }: ModelRowProps) {
+const ModelRow = memo(function ModelRow({ entry, isHere, currency, arePlacementsLoading }: ModelRowProps) {
   const { model, sizes, formats, fit } = entry
   return (
     // Browsers skip layout and paint of rows outside the window; the reserved height is that of most rows.
@@ -66,6 +70,7 @@ const ModelRow = memo(function ModelRow({ entry, currency, arePlacementsLoading 
             {model.display_name}
           </Link>
           {model.model_type !== 'LLM' && <Badge>{words.types[model.model_type]}</Badge>}
+          {isHere && <Badge tone="good">{words.weightsHere}</Badge>}
         </div>
         <p className="text-[0.8125rem] text-muted">{describeModel(model).join(' · ')}</p>
         <p className="line-clamp-2 max-w-prose" title={model.description}>
