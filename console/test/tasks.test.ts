@@ -355,7 +355,7 @@ describe.each([
     })
     await task('Read how a script calls a model', 2, page, async (hand) => {
       await hand.press(link(page, 'assistant'))
-      await hand.press(tab(page, 'Python'))
+      await hand.press(page.getByRole('radio', { name: 'Python', exact: true }))
       await see(page.getByLabel('Python code', { exact: true }))
     })
   })

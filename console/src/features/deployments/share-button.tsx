@@ -1,90 +1,34 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { Users } from 'lucide-react'
-import { useState } from 'react'
+import { Suspense } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmDialog } from '../../components/dialog.tsx'
-import { useToasts } from '../../components/toast.tsx'
-import { SameCommand } from '../../domain/cli/same-command.tsx'
-import { toCommandName, writeCommand } from '../../domain/cli/write-command.ts'
-import { nameDeployment } from '../../domain/deployments/names.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
-import { nameSharing } from './name-sharing.ts'
-import { usePayer } from './payer.ts'
-import { useUpdateDeployment } from './queries.ts'
-import { isNobody, SharingChoice } from './sharing-choice.tsx'
+
+const ShareDialog = lazyPart(() => import('./share-dialog.tsx').then((module) => module.ShareDialog))
 
 const words = text.deployment.sharing
 const route = getRouteApi('/app/deployments/$deploymentId')
 
-/** Shares a deployment with its organization or stops that. A dialog first names the callers and payer. */
+/** Opens the dialog that shares a deployment or stops that. */
 export function ShareButton({ deployment }: { deployment: Deployment }) {
-  const open = route.useSearch().share === 'yes'
+  const { share } = route.useSearch()
   const navigate = route.useNavigate()
-  const setOpen = (opened: boolean) =>
+  const ask = (open: boolean) =>
     void navigate({
-      search: (previous) => ({ ...previous, share: opened ? 'yes' : undefined }),
+      search: (previous) => ({ ...previous, share: open ? 'yes' : undefined }),
       replace: true,
     })
-  const change = useUpdateDeployment(deployment.id)
-  const toasts = useToasts()
-  const organization = usePayer(deployment).name ?? ''
-  const { shared_with: sharedWith, policy } = deployment
-  const isShared = sharedWith !== null
-  const name = nameDeployment(deployment)
-  const [chosen, setChosen] = useState<NonNullable<Deployment['shared_with']>>('organization')
-  const close = () => {
-    change.reset()
-    setOpen(false)
-  }
-  const submit = () =>
-    change.mutate(
-      { shared_with: isShared ? null : chosen },
-      {
-        onSuccess: () => {
-          toasts.success(isShared ? words.stopped : words.started(nameSharing(chosen, organization)))
-          close()
-        },
-      },
-    )
   return (
     <>
-      <Button onClick={() => setOpen(true)}>
+      <Button onClick={() => ask(true)}>
         <Users aria-hidden />
-        {isShared ? words.stop : words.share}
+        {deployment.shared_with === null ? words.share : words.stop}
       </Button>
-      <ConfirmDialog
-        open={open}
-        onClose={close}
-        title={isShared ? words.stopTitle(name) : words.title(name, organization)}
-        confirmLabel={isShared ? words.stop : words.share}
-        busy={change.isPending}
-        error={change.error}
-        disabled={!isShared && isNobody(chosen)}
-        onConfirm={submit}
-      >
-        {isShared ? (
-          <p>{words.stopWords}</p>
-        ) : (
-          <div className="grid gap-4">
-            <SharingChoice value={chosen} onChange={setChosen} />
-            <ul className="grid list-disc gap-2 pl-5">
-              {words
-                .consequences(
-                  chosen === 'organization' ? text.teams.allOf(organization) : text.teams.chosen,
-                  organization,
-                  policy.cache_scope,
-                )
-                .map((sentence) => (
-                  <li key={sentence}>{sentence}</li>
-                ))}
-            </ul>
-          </div>
-        )}
-        {(isShared || chosen === 'organization') && (
-          <SameCommand command={writeCommand(['share', toCommandName(deployment)], { off: isShared })} />
-        )}
-      </ConfirmDialog>
+      <Suspense>
+        <ShareDialog deployment={deployment} open={share === 'yes'} onOpenChange={ask} />
+      </Suspense>
     </>
   )
 }
