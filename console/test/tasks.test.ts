@@ -30,8 +30,7 @@ let databaseUrl = ''
 const site = useConsole(async () => {
   const database = await createTestDatabase('migrated')
   databaseUrl = database.url
-  // Nothing listens there: the Hub is out of reach.
-  const server = await startConsoleServer({ DATABASE_URL: databaseUrl, HF_ENDPOINT: 'http://127.0.0.1:9' })
+  const server = await startConsoleServer({ DATABASE_URL: databaseUrl })
   return { ...server, close: () => server.close().then(() => database.drop()) }
 })
 
@@ -45,33 +44,53 @@ const tab = (page: Page, name: string) => page.getByRole('tab', { name, exact: t
 const dialog = (page: Page) => page.getByRole('dialog')
 const passwordIn = (scope: Page | Locator) => scope.getByLabel('Password', { exact: true })
 
+/** Nothing listens there: the Hub is out of reach. */
+const withoutHub = { HF_ENDPOINT: 'http://127.0.0.1:9' }
+const hands = { pointer: createPointer, keyboard: createKeyboard }
+type HandName = keyof typeof hands
+
+/** An organization with two running deployments, a failed one, and 308 of the past. */
+interface Seed {
+  ada: Person
+  owner: Visitor
+  chat: string
+}
+const seeds = new Map<HandName, Seed>()
+
+beforeAll(async () => {
+  for (const name of ['pointer', 'keyboard'] as const) seeds.set(name, await seed(name))
+  await site.server.stop()
+  await site.server.start(withoutHub)
+})
+
+async function seed(name: HandName): Promise<Seed> {
+  const owner = await openVisitor(site.browser, site.server.url, {
+    permissions: ['clipboard-read', 'clipboard-write'],
+  })
+  const { request } = owner.page
+  const ada = createPerson('Ada Lovelace', `Engines by ${name}`)
+  await registerByApi(owner.page, ada)
+  const { id: absent } = await callByApi<{ id: string }>(request, 'POST', path, absentVariant)
+  const embedding = await deployByApi(owner.page, 'berth-tiny-embedding')
+  await addPastDeployments(embedding)
+  const chat = await deployByApi(owner.page)
+  await callByApi(request, 'PATCH', `${path}/${chat}`, { alias: 'assistant' })
+  await waitForStatus(request, absent, 'failed')
+  return { ada, owner, chat }
+}
+
 /**
  * The tasks of four people: one calls models, one runs them, one answers for people and money, one keeps the
  * server. Each is done with the pointer and with the keyboard alone, in at most so many clicks from the
  * signed-in list of deployments, unless noted.
  */
-describe.each([
-  ['pointer', createPointer],
-  ['keyboard', createKeyboard],
-] as const)('with the %s', (name, createHand) => {
+describe.each(['pointer', 'keyboard'] as const)('with the %s', (name) => {
   let ada: Person
   let owner: Visitor
   let chat: string
-  let embedding: string
 
-  beforeAll(async () => {
-    owner = await openVisitor(site.browser, site.server.url, {
-      permissions: ['clipboard-read', 'clipboard-write'],
-    })
-    const { request } = owner.page
-    ada = createPerson('Ada Lovelace', `Engines by ${name}`)
-    await registerByApi(owner.page, ada)
-    embedding = await deployByApi(owner.page, 'berth-tiny-embedding')
-    await addPastDeployments(embedding)
-    chat = await deployByApi(owner.page)
-    await callByApi(request, 'PATCH', `${path}/${chat}`, { alias: 'assistant' })
-    const { id: absent } = await callByApi<{ id: string }>(request, 'POST', path, absentVariant)
-    await waitForStatus(request, absent, 'failed')
+  beforeAll(() => {
+    ;({ ada, owner, chat } = seeds.get(name)!)
   })
   afterAll(async () => {
     await owner.context.close()
@@ -88,7 +107,7 @@ describe.each([
 
   /** Starts where the page is. */
   async function count(title: string, most: number, page: Page, run: (hand: Hand) => Promise<void>) {
-    const hand = createHand(page)
+    const hand = hands[name](page)
     await run(hand)
     console.log(`${title} with the ${name}: ${hand.clicks} clicks, at most ${most}`)
     expect.soft(hand.clicks, title).toBeLessThanOrEqual(most)
@@ -474,7 +493,7 @@ describe.each([
       const away = page.getByText('No connection to the server. This page may be out of date.')
       await site.server.stop()
       await see(away)
-      await site.server.start()
+      await site.server.start(withoutHub)
       await seeGone(away)
       expect(await description.inputValue()).toBe('Half a sentence')
     })

@@ -10,18 +10,15 @@ import { usageSummaryQuery } from '../../domain/billing/queries.ts'
 import { formatCompact, formatHours, formatMoney, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { TrialCredit } from '../../domain/billing/trial-credit.tsx'
-import { DailyUsageSection } from './daily-usage-section.tsx'
 import { ownBudgetsQuery } from '../../domain/budgets/queries.ts'
 import { sumDecimals } from '../../domain/billing/decimal.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
+import { UsageSection } from './usage-section.tsx'
 
 const route = getRouteApi('/app/usage')
 // Below the first screen, or for a few people
 const Estimate = lazyPart(() => import('./estimate.tsx').then((module) => module.Estimate))
 const Findings = lazyPart(() => import('./findings.tsx').then((module) => module.Findings))
-const GroupedUsageSection = lazyPart(() =>
-  import('./grouped-usage-section.tsx').then((module) => module.GroupedUsageSection),
-)
 const OwnBudgets = lazyPart(() => import('./own-budgets.tsx').then((module) => module.OwnBudgets))
 const BudgetNotices = lazyPart(() =>
   import('../../domain/budgets/budget-notices.tsx').then((module) => module.BudgetNotices),
@@ -83,13 +80,7 @@ export function UsagePage() {
           <OwnBudgets budgets={budgets} />
         </Suspense>
       )}
-      {group === undefined ? (
-        <DailyUsageSection days={days} measure={measure ?? 'cost'} />
-      ) : (
-        <Suspense>
-          <GroupedUsageSection days={days} group={group} />
-        </Suspense>
-      )}
+      <UsageSection days={days} group={group} measure={measure ?? 'cost'} />
       <Suspense>
         {summary && summary.usage_totals.length > 0 && <Estimate summary={summary} />}
         {seesFindings && <Findings />}

@@ -1,11 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { ApiError } from '../../api/client.ts'
 import { useCan } from '../../api/session.ts'
-import { classNames } from '../../class-names.ts'
-import { Section } from '../../components/page.tsx'
 import { Progress } from '../../components/progress.tsx'
-import { EmptyState, ErrorMessage, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { EmptyState, SkeletonRows } from '../../components/states.tsx'
 import { HeadCell, Cell, Table } from '../../components/table.tsx'
 import { nameDeployment } from '../../domain/deployments/names.ts'
 import { organizationDeploymentsQuery, ownDeploymentsQuery } from '../../domain/deployments/queries.ts'
@@ -17,39 +14,24 @@ import { formatQuantity } from './format-quantity.ts'
 import { groupItems } from './group-items.ts'
 import type { UsageRows } from './group-items.ts'
 import type { GroupedUsage, UsageGroup } from './groups.ts'
-import { groupedUsageQuery } from './queries.ts'
-import type { RequestedDays } from './range.ts'
 import { TotalRow } from './total-row.tsx'
-import { UsageHeader } from './usage-header.tsx'
 
-/** Usage of the selected days by member, deployment or model, as a table. */
-export function GroupedUsageSection({ days, group }: { days: RequestedDays; group: UsageGroup }) {
-  const { data: usage, error, isPlaceholderData, refetch } = useQuery(groupedUsageQuery(days, group))
+/** Usage by member, deployment or model, the most expensive first; `usage` is undefined while it loads. */
+export function GroupedUsageTable({ usage, group }: { usage: GroupedUsage | undefined; group: UsageGroup }) {
   const canManageBilling = useCan()('manageBilling')
-  const failure = usage === undefined ? error : null
-  const isRefused = failure instanceof ApiError && failure.status === 422
-  const isUnused = usage?.items.length === 0
   return (
-    <Section>
-      <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
-        <UsageHeader
-          group={group}
-          requested={days}
-          shown={isPlaceholderData ? undefined : usage}
-          isUnused={isUnused}
-        />
-        {!canManageBilling && <p className="text-muted">{text.usage.ownOnly}</p>}
-        {isRefused && <ErrorMessage error={failure} />}
-        {failure && !isRefused && <ErrorState error={failure} onRetry={() => void refetch()} />}
-        {usage === undefined && !failure && <SkeletonRows count={4} />}
-        {usage && isUnused && <EmptyState title={text.usage.noneInRange} />}
-        {usage && !isUnused && (
-          <div className={classNames('-mx-5 transition-opacity', isPlaceholderData && 'opacity-50')}>
-            <GroupTable usage={usage} group={group} />
-          </div>
-        )}
-      </div>
-    </Section>
+    <>
+      {!canManageBilling && <p className="text-muted">{text.usage.ownOnly}</p>}
+      {usage === undefined ? (
+        <SkeletonRows count={4} />
+      ) : usage.items.length === 0 ? (
+        <EmptyState title={text.usage.noneInRange} />
+      ) : (
+        <div className="-mx-5">
+          <GroupTable usage={usage} group={group} />
+        </div>
+      )}
+    </>
   )
 }
 

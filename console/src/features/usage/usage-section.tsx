@@ -1,0 +1,118 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Suspense } from 'react'
+import { ApiError } from '../../api/client.ts'
+import { classNames } from '../../class-names.ts'
+import { Section } from '../../components/page.tsx'
+import { SegmentedControl } from '../../components/segmented-control.tsx'
+import { ErrorMessage, ErrorState, Skeleton, SkeletonRows } from '../../components/states.tsx'
+import type { DailyUsage } from '../../contract.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
+import { text } from '../../text/index.ts'
+import { DailyChart } from './daily-chart.tsx'
+import type { UsageGroup } from './groups.ts'
+import { dailyUsageQuery, groupedUsageQuery } from './queries.ts'
+import { measures } from './measures.ts'
+import type { Measure } from './measures.ts'
+import type { RequestedDays } from './range.ts'
+import { UsageHeader } from './usage-header.tsx'
+
+// Below the first screen
+const MeterTable = lazyPart(() => import('./meter-table.tsx').then((module) => module.MeterTable))
+
+const GroupedUsageTable = lazyPart(() =>
+  import('./grouped-usage-table.tsx').then((module) => module.GroupedUsageTable),
+)
+const NothingYet = lazyPart(() => import('./nothing-yet.tsx').then((module) => module.NothingYet))
+
+interface UsageSectionProps {
+  days: RequestedDays
+  /** undefined for days */
+  group: UsageGroup | undefined
+  measure: Measure
+}
+
+/** Usage of the selected days: as a chart and by meter, or by member, deployment or model. */
+export function UsageSection({ days, group, measure }: UsageSectionProps) {
+  const daily = useQuery({ ...dailyUsageQuery(days), enabled: group === undefined })
+  const grouped = useQuery({ ...groupedUsageQuery(days, group ?? 'model'), enabled: group !== undefined })
+  const { data: usage, error, isPlaceholderData, refetch } = group === undefined ? daily : grouped
+  // Keep showing loaded data while the server is unreachable.
+  const failure = usage === undefined ? error : null
+  const isRefused = failure instanceof ApiError && failure.status === 422
+  const isUnused = usage?.items.length === 0
+  const isFirstVisit = group === undefined && isUnused && days.from === undefined && days.to === undefined
+  return (
+    <>
+      <Section>
+        <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
+          <UsageHeader
+            group={group}
+            requested={days}
+            shown={isPlaceholderData ? undefined : usage}
+            isUnused={isUnused}
+          />
+          {isRefused && <ErrorMessage error={failure} />}
+          {failure && !isRefused && <ErrorState error={failure} onRetry={() => void refetch()} />}
+          {isFirstVisit && (
+            <Suspense>
+              <NothingYet />
+            </Suspense>
+          )}
+          {!failure && !isFirstVisit && (
+            <div
+              className={classNames(
+                'grid grid-cols-[minmax(0,1fr)] gap-5 transition-opacity',
+                isPlaceholderData && 'opacity-50',
+              )}
+            >
+              {group === undefined ? (
+                <Days usage={daily.data} measure={measure} />
+              ) : (
+                <Suspense fallback={<SkeletonRows count={4} />}>
+                  <GroupedUsageTable usage={grouped.data} group={group} />
+                </Suspense>
+              )}
+            </div>
+          )}
+        </div>
+      </Section>
+      <Suspense>
+        {group === undefined && daily.data && !isUnused && <MeterTable usage={daily.data} />}
+      </Suspense>
+    </>
+  )
+}
+
+function Days({ usage, measure }: { usage: DailyUsage | undefined; measure: Measure }) {
+  const navigate = useNavigate()
+  return (
+    <>
+      <div>
+        <SegmentedControl
+          label={text.usage.measure}
+          value={measure}
+          onValueChange={(next) =>
+            void navigate({
+              to: '/usage',
+              search: (previous) => ({ ...previous, measure: next }),
+              replace: true,
+              resetScroll: false,
+            })
+          }
+          options={measures.map((value) => ({ value, label: text.usage.measures[value] }))}
+        />
+      </div>
+      {/* Reserves the chart's space. */}
+      <div className="min-h-80">
+        {usage ? (
+          <DailyChart usage={usage} measure={measure} />
+        ) : (
+          <div role="status" aria-label={text.common.loading}>
+            <Skeleton className="h-80" />
+          </div>
+        )}
+      </div>
+    </>
+  )
+}
