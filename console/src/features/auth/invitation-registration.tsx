@@ -1,4 +1,4 @@
-import { TextField } from '../../components/field.tsx'
+import { focusField, TextField } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
 import { AuthForm } from './auth-form.tsx'
 import { useRegisterInvitee } from './invitation-queries.ts'
@@ -34,6 +34,7 @@ export function InvitationRegistration({ token, email, onJoined }: InvitationReg
           <input hidden autoComplete="username" value={email} readOnly />
           <div className="grid grid-cols-2 gap-3">
             <TextField
+              ref={focusField}
               label={text.auth.firstName}
               name="first_name"
               autoComplete="given-name"
