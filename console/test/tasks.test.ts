@@ -354,7 +354,10 @@ describe.each(['pointer', 'keyboard'] as const)('with the %s', (name) => {
       await see(dialog(page).getByLabel('Recovery codes', { exact: true }))
     })
     await task('Change the password', 3, page, async (hand) => {
-      await toAccount(hand, page)
+      await hand.press(button(page, /^Search or jump to…/))
+      await hand.type(dialog(page).getByRole('combobox'), 'change password')
+      await see(dialog(page).getByRole('option', { name: 'Change password' }))
+      await hand.enter()
       await hand.type(page.getByLabel('Current password'), password)
       await hand.type(page.getByLabel('New password', { exact: true }), `${password} again`)
       await hand.press(button(page, 'Change password'))
@@ -389,6 +392,7 @@ describe.each(['pointer', 'keyboard'] as const)('with the %s', (name) => {
 
   test('11. compare two models, stop an answer, and compare embedded texts', async () => {
     const { page } = owner
+    const other = await deployByApi(page)
     await page.goto('/playground')
     await count('Compare two models', 1, page, async (hand) => {
       await hand.press(button(page, 'Compare'))
@@ -409,6 +413,7 @@ describe.each(['pointer', 'keyboard'] as const)('with the %s', (name) => {
       await hand.press(button(page, 'Compare'))
       await see(page.getByText(/Most similar: texts/))
     })
+    await callByApi(page.request, 'DELETE', `${path}/${other}`)
   })
 
   test('12. read and export the audit log', async () => {

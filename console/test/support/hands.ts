@@ -35,7 +35,9 @@ export function createPointer(page: Page): Hand {
     name: 'pointer',
     clicks: 0,
     async press(target) {
-      await target.click()
+      // A field for files is hidden inside its label.
+      const isFile = (await target.getAttribute('type')) === 'file'
+      await (isFile ? page.locator('label').filter({ has: target }) : target).click()
       hand.clicks += 1
     },
     async choose(select, label) {

@@ -1,5 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
+import { useLocation } from '@tanstack/react-router'
 import { Suspense, useState } from 'react'
+import { focusField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import type { Profile } from '../../contract.ts'
@@ -54,6 +56,7 @@ function ChangePasswordForm() {
   const toasts = useToasts()
   // A new key empties the fields after a change.
   const [changes, setChanges] = useState(0)
+  const isAddressed = useLocation({ select: ({ hash }) => hash === sections.signIn })
   const errors = fieldErrors(change.error)
   return (
     <Form<'current_password' | 'new_password'>
@@ -72,6 +75,7 @@ function ChangePasswordForm() {
     >
       <div className="grid items-start gap-4 sm:grid-cols-2">
         <PasswordField
+          ref={isAddressed ? focusField : undefined}
           label={text.profile.currentPassword}
           name="current_password"
           error={errors.current_password}
