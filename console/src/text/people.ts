@@ -29,4 +29,6 @@ export const people = {
   withoutFactor: 'No second factor',
   joined: 'Joined',
   invited: 'Invited',
+  program: 'Program',
+  addProgram: 'Add a program',
 }

@@ -1,6 +1,5 @@
 /** Texts of members that are programs. */
 export const serviceMembers = {
-  badge: 'Program',
   title: 'Programs',
   description: 'Service members: they sign in with a generated password, and work from their networks only.',
   none: 'No programs yet',
@@ -10,7 +9,6 @@ export const serviceMembers = {
   passwordAge: 'Password from',
   passwordFrom: (when: string) => `Password from ${when}`,
   networks: 'Networks',
-  add: 'Add a program',
   addDescription: 'It can use deployments and models. It gets no email, and cannot use this console.',
   name: 'Name',
   nameHint: 'What the program does, such as Nightly report.',

@@ -62,7 +62,7 @@ export function OrganizationPage() {
         <>
           {can('manageMembers') && (
             <Button onClick={() => void navigate({ search: { tab: 'programs', add: 'yes' } })}>
-              {text.serviceMembers.add}
+              {text.people.addProgram}
             </Button>
           )}
           {mayInvite && (

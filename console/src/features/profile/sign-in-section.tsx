@@ -1,25 +1,20 @@
 import { useQuery } from '@tanstack/react-query'
-import { useLocation } from '@tanstack/react-router'
-import { Suspense, useState } from 'react'
-import { focusField } from '../../components/field.tsx'
-import { fieldErrors, Form } from '../../components/form.tsx'
-import { useToasts } from '../../components/toast.tsx'
+import { Suspense } from 'react'
 import type { Profile } from '../../contract.ts'
 import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
-import { ErrorMessage } from '../../components/states.tsx'
+import { ErrorMessage, Skeleton } from '../../components/states.tsx'
 import { useMailIsFile, usePasswordsAllowed } from '../../domain/installation.ts'
-import { PasswordField } from '../../domain/session/password-field.tsx'
 import { ssoProvidersQuery, useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
-import { useChangePassword } from './queries.ts'
 import { sections } from './sections.ts'
 
-const EndingSessions = lazyPart(() =>
-  import('../../domain/session/ending-sessions.tsx').then((module) => module.EndingSessions),
+// Below the first screen
+const ChangePasswordForm = lazyPart(() =>
+  import('./change-password-form.tsx').then((module) => module.ChangePasswordForm),
 )
 
 /** The sign-in method and the password. */
@@ -43,49 +38,16 @@ export function SignInSection({ profile }: { profile: Profile }) {
       </dl>
       {passwords && (
         <div className="mt-5 grid gap-3 border-t pt-5">
-          {profile.has_password ? <ChangePasswordForm /> : <SetPassword profile={profile} />}
+          {profile.has_password ? (
+            <Suspense fallback={<Skeleton className="h-36" />}>
+              <ChangePasswordForm />
+            </Suspense>
+          ) : (
+            <SetPassword profile={profile} />
+          )}
         </div>
       )}
     </Section>
-  )
-}
-
-/** Changes the password; the other sessions end. */
-function ChangePasswordForm() {
-  const change = useChangePassword()
-  const toasts = useToasts()
-  // A new key empties the fields after a change.
-  const [changes, setChanges] = useState(0)
-  const isAddressed = useLocation({ select: ({ hash }) => hash === sections.signIn })
-  const errors = fieldErrors(change.error)
-  return (
-    <Form<'current_password' | 'new_password'>
-      key={changes}
-      submitLabel={text.profile.changePassword}
-      busy={change.isPending}
-      error={change.error}
-      onSubmit={(values) =>
-        change.mutate(values, {
-          onSuccess: () => {
-            setChanges(changes + 1)
-            toasts.success(text.profile.passwordChanged)
-          },
-        })
-      }
-    >
-      <div className="grid items-start gap-4 sm:grid-cols-2">
-        <PasswordField
-          ref={isAddressed ? focusField : undefined}
-          label={text.profile.currentPassword}
-          name="current_password"
-          error={errors.current_password}
-        />
-        <PasswordField isNew name="new_password" error={errors.new_password} />
-      </div>
-      <Suspense>
-        <EndingSessions />
-      </Suspense>
-    </Form>
   )
 }
 

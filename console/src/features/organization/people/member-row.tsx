@@ -34,7 +34,7 @@ export function MemberRow({ person, showsDates }: { person: OrganizationPerson; 
           <span className="truncate font-medium" title={name ?? undefined}>
             {name}
           </span>
-          {kind === 'service' && <Badge>{text.serviceMembers.badge}</Badge>}
+          {kind === 'service' && <Badge>{words.program}</Badge>}
           {person.user_id === user.id && <Badge tone="accent">{text.organization.you}</Badge>}
         </div>
         <div className={note} title={email}>

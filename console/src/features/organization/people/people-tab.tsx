@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { SearchX } from 'lucide-react'
+import { Suspense } from 'react'
 import { useCan } from '../../../api/session.ts'
 import { classNames } from '../../../class-names.ts'
 import { Button } from '../../../components/button.tsx'
 import { UnlabeledSelect } from '../../../components/field.tsx'
 import { Loaded } from '../../../components/loaded.tsx'
 import { Section } from '../../../components/page.tsx'
-import { Paging } from '../../../components/paging.tsx'
 import { SearchInput } from '../../../components/search-input.tsx'
 import { EmptyState } from '../../../components/states.tsx'
 import { HeadCell, Table } from '../../../components/table.tsx'
@@ -15,14 +15,18 @@ import { useNow } from '../../../components/use-now.ts'
 import { useSearchDraft } from '../../../components/use-search-draft.ts'
 import type { OrganizationPerson } from '../../../contract.ts'
 import { peopleQuery } from '../../../domain/members/queries.ts'
+import { lazyPart } from '../../../routing/lazy-part.ts'
 import { toPageNumber } from '../../../routing/search.ts'
 import { text } from '../../../text/index.ts'
-import { InvitationRow } from './invitation-row.tsx'
 import { MemberRow } from './member-row.tsx'
 import { kinds, pageSize, roles, sorts, toPeopleQuery } from './people-search.ts'
 import type { PeopleSearch } from './people-search.ts'
 
 const words = text.people
+
+// Few organizations have open invitations or several pages of people.
+const InvitationRow = lazyPart(() => import('./invitation-row.tsx').then((module) => module.InvitationRow))
+const Paging = lazyPart(() => import('../../../components/paging.tsx').then((module) => module.Paging))
 
 /** The members and programs, with open invitations for admins. The address has the filters. */
 export function PeopleTab() {
@@ -46,16 +50,18 @@ export function PeopleTab() {
                   <People people={data.items} />
                 </div>
                 {data.total > pageSize && (
-                  <Paging
-                    page={toPageNumber(search.page)}
-                    pageSize={pageSize}
-                    total={data.total}
-                    renderLink={(page, label) => (
-                      <Link to="/organization" search={{ ...search, page }}>
-                        {label}
-                      </Link>
-                    )}
-                  />
+                  <Suspense>
+                    <Paging
+                      page={toPageNumber(search.page)}
+                      pageSize={pageSize}
+                      total={data.total}
+                      renderLink={(page, label) => (
+                        <Link to="/organization" search={{ ...search, page }}>
+                          {label}
+                        </Link>
+                      )}
+                    />
+                  </Suspense>
                 )}
               </>
             )
@@ -176,7 +182,9 @@ function People({ people }: { people: readonly OrganizationPerson[] }) {
     >
       {people.map((person) =>
         person.kind === 'invitation' ? (
-          <InvitationRow key={`invitation ${person.id}`} person={person} />
+          <Suspense key={`invitation ${person.id}`} fallback={<tr className="h-13" />}>
+            <InvitationRow person={person} />
+          </Suspense>
         ) : (
           <MemberRow key={person.id} person={person} showsDates={isAdmin} />
         ),

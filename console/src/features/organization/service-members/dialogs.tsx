@@ -58,9 +58,9 @@ interface IssueProps {
 function AddDialog({ onClose, onIssued }: IssueProps) {
   const addition = useAddServiceMember(onIssued)
   return (
-    <Dialog onClose={onClose} title={words.add} description={words.addDescription}>
+    <Dialog onClose={onClose} title={text.people.addProgram} description={words.addDescription}>
       <Form<'name' | 'role' | 'allowed_networks'>
-        submitLabel={words.add}
+        submitLabel={text.people.addProgram}
         busy={addition.isPending}
         error={addition.error}
         onSubmit={({ name, role, allowed_networks: networks }) =>
