@@ -1,3 +1,4 @@
+import { useState } from 'react'
 import { SelectField } from '../../components/field.tsx'
 import type { DeploymentPlan } from '../../contract.ts'
 import { formatNumber } from '../../format.ts'
@@ -19,7 +20,9 @@ export function ContextField({
   minimum: number | null | undefined
   onChoose: (tokens: number | null) => void
 }) {
-  const choices = listContextChoices(plan, minimum)
+  // What was set stays in the list, so that the field is there after another choice.
+  const [first] = useState(minimum)
+  const choices = listContextChoices(plan, minimum ?? first)
   if (choices.length === 0) return null
   return (
     <SelectField
