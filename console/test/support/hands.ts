@@ -37,7 +37,7 @@ export function createPointer(page: Page): Hand {
     async press(target) {
       // A field for files is hidden inside its label.
       const isFile = (await target.getAttribute('type')) === 'file'
-      await (isFile ? page.locator('label').filter({ has: target }) : target).click()
+      await (isFile ? target.locator('xpath=ancestor::label') : target).click()
       hand.clicks += 1
     },
     async choose(select, label) {
@@ -80,7 +80,7 @@ export function createKeyboard(page: Page): Hand {
         if (!before && (await isChosen(target))) return void (hand.clicks += 1)
         return press('Space')
       } else await tabTo(page, target)
-      await press(kind === 'checkbox' || kind === 'file' ? 'Space' : 'Enter')
+      await press(kind === 'checkbox' ? 'Space' : 'Enter')
     },
     async choose(select, label) {
       await tabTo(page, select)
