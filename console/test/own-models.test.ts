@@ -40,6 +40,9 @@ test('an admin pastes a URL, reads the plan, imports the model, deploys it and c
   await message.fill('Who are you?')
   await message.press('Enter')
   await see(page.getByText(/\d+ tokens in · \d+ out/))
+  // The list marks the model: another deployment downloads nothing.
+  await page.goto('/catalog')
+  await see(page.getByRole('listitem').filter({ hasText: 'Pilot-GGUF' }).getByText('Already here'))
 })
 
 test('an admin edits and removes a model; a taken name and a locked repository say what to do', async () => {
