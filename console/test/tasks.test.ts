@@ -403,10 +403,14 @@ describe.each(['pointer', 'keyboard'] as const)('with the %s', (name) => {
     await page.getByRole('textbox', { name: 'Message' }).fill('Tell me more.')
     await page.getByRole('textbox', { name: 'Message' }).press('Enter')
     await see(button(page, 'Stop'))
-    await count('Stop an answer', 1, page, async (hand) => {
-      await hand.press(button(page, 'Stop'))
-      await see(page.getByText('Stopped.', { exact: true }))
-    }).finally(() => site.server.signalEngines('SIGCONT'))
+    try {
+      await count('Stop an answer', 1, page, async (hand) => {
+        await hand.press(button(page, 'Stop'))
+        await see(page.getByText('Stopped.', { exact: true }))
+      })
+    } finally {
+      await site.server.signalEngines('SIGCONT')
+    }
     await page.goto('/playground')
     await count('Compare embedded texts', 2, page, async (hand) => {
       await hand.press(page.getByRole('radio', { name: 'Embeddings' }))

@@ -114,7 +114,7 @@ const hasFocus = (target: Locator) => target.evaluate((node) => node === documen
 const isChosen = (target: Locator) =>
   target.evaluate(
     (node) =>
-      (node as HTMLInputElement).checked === true ||
+      (node instanceof HTMLInputElement && node.checked) ||
       node.getAttribute('aria-checked') === 'true' ||
       node.getAttribute('aria-selected') === 'true',
   )
