@@ -7,7 +7,7 @@ import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { EmptyState, ErrorState } from '../../components/states.tsx'
 import { useSearchDraft } from '../../components/use-search-draft.ts'
-import { lazyPart } from '../../routing/lazy-part.ts'
+import { lazyPart, loadWhenIdle } from '../../routing/lazy-part.ts'
 import type { CatalogSearch } from './catalog-search.ts'
 import { text } from '../../text/index.ts'
 import { CatalogFilters } from './catalog-filters.tsx'
@@ -34,7 +34,8 @@ export function CatalogPage() {
   const models = useQuery(modelsQuery)
   const placements = useQuery(placementsQuery)
   // The list shows without the weights, and marks the models of those that are here.
-  const { data: weights } = useQuery({ ...weightsQuery, enabled: placements.data !== undefined })
+  const [isIdle, setIdle] = useState(false)
+  const { data: weights } = useQuery({ ...weightsQuery, enabled: isIdle && placements.data !== undefined })
   const here = useMemo(
     () => findModelsHere(weights?.items ?? [], placements.data?.items ?? []),
     [weights, placements.data],
@@ -42,6 +43,7 @@ export function CatalogPage() {
   const [isReturn] = useState(wasShown)
   useEffect(() => {
     wasShown = true
+    loadWhenIdle(async () => setIdle(true))
   }, [])
   const mayAdd = useCan()('createDeployments')
   const [isAdding, setIsAdding] = useState(false)
