@@ -53,7 +53,7 @@ export default defineConfig({
             { name: 'form', test: /console.src.components.(form|paging)/ },
             {
               name: 'shell',
-              test: /console.src.(shell.app-shell|components.(table|segmented-control)|domain.deployments.status-badge)/,
+              test: /console.src.(shell.app-shell|components.(table|segmented-control|loaded)|domain.deployments.status-badge)/,
             },
             { name: 'code', test: /console.src.components.(code-block|copy-button)/ },
             { name: 'icons', test: /lucide-react.+icons.(plus|sliders-horizontal|code-xml)\./ },
