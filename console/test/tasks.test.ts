@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import pg from 'pg'
 import type { Locator, Page } from 'playwright-core'
@@ -301,7 +302,9 @@ describe.each(['pointer', 'keyboard'] as const)('with the %s', (name) => {
       await hand.press(button(page, 'Add a model'))
       const choosing = page.waitForEvent('filechooser')
       await hand.press(dialog(page).getByLabel('or choose one'))
-      await (await choosing).setFiles(tinyFile)
+      const buffer = await readFile(tinyFile)
+      const mimeType = 'application/octet-stream'
+      await (await choosing).setFiles({ name: 'My pilot.gguf', mimeType, buffer })
       await hand.press(button(dialog(page), 'Add to catalog'))
       await see(page.getByRole('main').getByText('Your organization', { exact: true }))
     })
