@@ -8,14 +8,20 @@ import { Button } from '../../components/button.tsx'
 import { Page } from '../../components/page.tsx'
 import { Skeleton } from '../../components/states.tsx'
 import { Tabs } from '../../components/tabs.tsx'
+import type { Organization } from '../../contract.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { PeopleTab } from './people/people-tab.tsx'
 
 type Tab = keyof typeof text.organization.tabs
 
+interface ContentProps {
+  organization: Organization
+  onInvite: () => void
+}
+
 // Most visits see people only.
-const contents: Record<Tab, ComponentType<{ onInvite: () => void }>> = {
+const contents: Record<Tab, ComponentType<ContentProps>> = {
   people: PeopleTab,
   programs: lazyPart(() => import('./service-members/programs-tab.tsx').then((module) => module.ProgramsTab)),
   teams: lazyPart(() => import('./teams/teams-section.tsx').then((module) => module.TeamsSection)),
@@ -81,7 +87,7 @@ export function OrganizationPage() {
         tabs={allowed.map((value) => ({
           value,
           label: text.organization.tabs[value],
-          content: <TabContent tab={value} onInvite={startInviting} />,
+          content: <TabContent tab={value} organization={organization} onInvite={startInviting} />,
         }))}
       />
       {mayInvite && invite === 'yes' && (
@@ -97,11 +103,11 @@ export function OrganizationPage() {
   )
 }
 
-function TabContent({ tab, onInvite }: { tab: Tab; onInvite: () => void }) {
+function TabContent({ tab, ...props }: ContentProps & { tab: Tab }) {
   const Content = contents[tab]
   return (
     <Suspense fallback={<Skeleton className="h-96 rounded-xl" />}>
-      <Content onInvite={onInvite} />
+      <Content {...props} />
     </Suspense>
   )
 }

@@ -1,6 +1,5 @@
-import { useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { organizationQuery, useCan } from '../../api/session.ts'
+import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
@@ -18,8 +17,7 @@ import { Fact } from './fact.tsx'
 import { useUpdateOrganization } from './queries.ts'
 
 /** Name and description of the organization, how its members sign in, and its alerts. */
-export function SettingsTab() {
-  const { data: organization } = useSuspenseQuery(organizationQuery)
+export function SettingsTab({ organization }: { organization: Organization }) {
   const can = useCan()
   return (
     <div className="grid gap-6">
