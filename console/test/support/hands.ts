@@ -127,7 +127,7 @@ async function moveTo(page: Page, target: Locator, key: string): Promise<void> {
   }
 }
 
-/** Presses Tab, or Shift+Tab towards what is before the focus, until the target or its group has the focus. */
+/** Presses Tab, or Shift+Tab towards what is before, until the target or its group has the focus. */
 async function tabTo(page: Page, target: Locator, group = false): Promise<void> {
   await target.waitFor()
   const locate = () =>

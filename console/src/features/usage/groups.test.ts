@@ -10,12 +10,12 @@ const measured = {
   estimated_amount: '0',
 }
 
-test('items of one member, deployment or model are one group', () => {
+test('items of one member, deployment or model are one group, the most expensive first', () => {
   const ada = { user_id: 1, email: 'ada@example.com', ...measured }
-  const bob = { user_id: 2, email: 'bob@example.com', ...measured }
+  const bob = { user_id: 2, email: 'bob@example.com', ...measured, estimated_amount: '0.5' }
   expect(groupItems([ada, ada, bob])).toEqual([
-    { key: '1', label: 'ada@example.com', deploymentId: null, items: [ada, ada] },
-    { key: '2', label: 'bob@example.com', deploymentId: null, items: [bob] },
+    { key: '2', label: 'bob@example.com', deploymentId: null, items: [bob], amount: '0.5' },
+    { key: '1', label: 'ada@example.com', deploymentId: null, items: [ada, ada], amount: '0' },
   ])
   const [first, second] = ['1', '2'].map((deployment_id) => ({ deployment_id, model_name: 'a', ...measured }))
   expect(groupItems([first!, second!]).map(({ label, deploymentId }) => [label, deploymentId])).toEqual([
