@@ -13,7 +13,7 @@ interface LoadedProps<Data> {
   children: (data: Data) => ReactNode
 }
 
-/** Renders the data of a query, also after a later error; before, that they load, or an error with a retry. */
+/** Renders the data of a query, also after a later error; before, that they load or have failed. */
 export function Loaded<Data>({
   query: { data, error, refetch },
   rows = 5,
