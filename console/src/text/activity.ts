@@ -25,6 +25,7 @@ export const activity = {
     adapters: 'LoRAs',
     engine_options: 'Engine options',
     engine_version: 'Engine version',
+    managed_by: 'Managed by',
   },
   yes: 'yes',
   no: 'no',

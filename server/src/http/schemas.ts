@@ -32,6 +32,13 @@ function describeLength({ min, max }: { min: number; max: number }): string {
       : `Must have ${min} to ${max} characters.`
 }
 
+/** The file of `berth apply` that made something. */
+export const managedBy = text({ min: 1, max: 100 })
+  .nullable()
+  .describe(
+    'The name in the file of `berth apply` that manages it: a later `apply --prune` removes it when the file no longer has it; null for none',
+  )
+
 /** A time in ISO 8601, UTC, with milliseconds. */
 export const timestamp = z.iso.datetime().meta({ examples: ['2026-01-02T03:04:05.678Z'] })
 

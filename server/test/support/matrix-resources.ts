@@ -126,7 +126,7 @@ export async function addServiceMember({ server, tenants }: Caller): Promise<num
 export async function addTeam(caller: Caller): Promise<{ id: number; userId: number }> {
   const { application } = caller.server
   const owner = toViewer(caller.tenants.members.super_admin)
-  const { id } = await createTeam(application, owner, newEmail())
+  const { id } = await createTeam(application, owner, { name: newEmail(), managedBy: null })
   const { userId } = await addMember(caller)
   await setTeamMember(application, owner, { id, userId, belongs: true })
   return { id, userId }
@@ -155,6 +155,7 @@ export async function addModel({ server, tenants }: Caller): Promise<string> {
     token: undefined,
     baseModel: undefined,
     modelName: newModelName(),
+    managedBy: null,
   }
   return (await importModel(server.application, owner, request)).id
 }

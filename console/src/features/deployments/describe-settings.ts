@@ -34,7 +34,7 @@ const list = (values: readonly string[]) => (values.length === 0 ? words.nothing
 /** A deployment's present settings, by the names in its activity. */
 export function readSettings(deployment: Deployment): Required<Settings> {
   const { alias, shared_with, min_context_tokens, min_parallel_sequences, adapters } = deployment
-  const { engine_options, engine_version, policy } = deployment
+  const { engine_options, engine_version, managed_by, policy } = deployment
   const { schedules, ...rest } = policy
   return {
     ...rest,
@@ -46,6 +46,7 @@ export function readSettings(deployment: Deployment): Required<Settings> {
     adapters: adapters.map(({ model_name: name }) => name),
     engine_options,
     engine_version,
+    managed_by,
   }
 }
 
@@ -53,7 +54,7 @@ export function readSettings(deployment: Deployment): Required<Settings> {
 export function findRestored(deployment: Deployment, older: Settings): Settings {
   const present = readSettings(deployment)
   const names = listSettings(older).filter(
-    (name) => name !== 'adapters' && !isSame(older[name], present[name]),
+    (name) => !['adapters', 'managed_by'].includes(name) && !isSame(older[name], present[name]),
   )
   return Object.fromEntries(names.map((name) => [name, older[name]]))
 }

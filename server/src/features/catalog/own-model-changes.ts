@@ -19,8 +19,9 @@ export async function addOwnModel(
   transaction: DatabaseTransaction,
   organizationId: number,
   model: CatalogModel,
+  managedBy: string | null,
 ): Promise<StoredModel> {
-  await insertModel(transaction, organizationId, model)
+  await insertModel(transaction, organizationId, model, managedBy)
   return (await findModelById(transaction, organizationId, model.id, false))!
 }
 
@@ -29,12 +30,13 @@ export async function insertModel(
   transaction: DatabaseTransaction,
   organizationId: number | null,
   model: CatalogModel,
+  managedBy: string | null = null,
 ): Promise<void> {
   await sql`LOCK TABLE deployable_models IN SHARE ROW EXCLUSIVE MODE`.execute(transaction)
   await requireFreeName(transaction, organizationId, model.modelName)
   await transaction
     .insertInto('deployable_models')
-    .values({ ...toColumns(model), id: model.id, organization_id: organizationId })
+    .values({ ...toColumns(model), id: model.id, organization_id: organizationId, managed_by: managedBy })
     .execute()
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
+import { count, managedBy, queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
 import { modelTypes } from '../../ports/model-variant.ts'
 import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import { listVariants } from './model.ts'
@@ -65,6 +65,7 @@ export const deployableModelBody = z
       .describe(
         'For a LoRA (low-rank adapter), the name of the model that it changes. A deployment of that model serves it. null for other models',
       ),
+    managed_by: managedBy,
     created_at: timestamp.describe('When the model came into the catalog'),
     updated_at: timestamp.describe('Latest change'),
     variants: z
@@ -115,6 +116,7 @@ export function toDeployableModelBody(
     owner: row.organization_id === null ? 'installation' : 'organization',
     source: toSourceBody(entry.source),
     base_model: entry.lora?.baseModelName ?? null,
+    managed_by: row.managed_by,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     variants: listVariants(entry, usual),

@@ -19,6 +19,7 @@ export interface DeployableModelsTable {
   /** What an operator decided; null for what the catalog file says */
   operator_enabled: boolean | null
   sort_order: number
+  managed_by: ColumnType<string | null, string | null | undefined, never>
   /** JSON of `serializeModel`, read by `parseStoredModel` */
   entry: ColumnType<unknown, string, string>
   created_at: DefaultedTimestamp

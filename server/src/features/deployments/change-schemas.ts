@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { entityId, optionalField, text, unicodeText } from '../../http/schemas.ts'
+import { entityId, managedBy, optionalField, text, unicodeText } from '../../http/schemas.ts'
 import type { Requirements } from '../placement/choose-instance.ts'
 import type { DeploymentUpdate } from './changes/change-deployment.ts'
 import type { SharedWith } from './state/shared-with.ts'
@@ -74,6 +74,7 @@ export const createDeploymentBody = z
     instance_type: choiceText.describe('The only instance type that may serve, such as `local-cpu`'),
     alias: alias.optional(),
     engine_options: engineOptions.optional(),
+    managed_by: managedBy.optional(),
   })
   .meta({
     id: 'DeploymentRequest',
@@ -200,6 +201,7 @@ export const updateDeploymentBody = z
     alias: alias.optional(),
     engine_options: engineOptions.optional(),
     engine_version: engineVersion.optional(),
+    managed_by: managedBy.optional(),
     adapters: z
       .array(text({ min: 1, max: 128 }))
       .max(32)
@@ -237,6 +239,7 @@ export function toUpdate(body: z.infer<typeof updateDeploymentBody>): Deployment
     adapters: body.adapters,
     engineOptions: body.engine_options,
     engineVersion: body.engine_version,
+    managedBy: body.managed_by,
     policy: {
       min_instances: body.min_instances,
       max_instances: body.max_instances,

@@ -99,7 +99,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         viewer,
         toVariantChoice(body),
         toRequirements(body),
-        { alias: body.alias, engineOptions: body.engine_options },
+        { alias: body.alias, engineOptions: body.engine_options, managedBy: body.managed_by },
       )
       return reply.code(201).send(await presentDeployment(joined, deployment))
     },

@@ -4,6 +4,7 @@ import { modelTypes } from '../../ports/model-variant.ts'
 import type { ModelLora } from '../../ports/model-variant.ts'
 import {
   count,
+  managedBy,
   page,
   pageQuery,
   queryBoolean,
@@ -216,6 +217,7 @@ export const deploymentBody = z
     min_parallel_sequences: z.int().nullable().describe('The minimum that the owner has set'),
     engine_options: engineOptions,
     engine_version: engineVersion,
+    managed_by: managedBy,
     requested_instance_type: z
       .string()
       .nullable()

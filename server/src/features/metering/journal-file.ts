@@ -42,9 +42,12 @@ export function toLine(
   { outsideName, processingMilliseconds }: Pick<TokenEntry, 'outsideName' | 'processingMilliseconds'>,
   row: string | null,
 ): string {
-  const name = outsideName == null ? '' : `,${JSON.stringify(outsideName)}`
-  const end = row === null && name === '' ? '' : `,${row}${name}`
+  const end = outsideName == null ? listOf(row) : `,${row},${JSON.stringify(outsideName)}`
   return `${head}${inputTokens},${outputTokens},${cachedTokens},${processingMilliseconds}${end}]\n`
+}
+
+function listOf(row: string | null): string {
+  return row === null ? '' : `,${row}`
 }
 
 /** The line of a request that has no tokens. */

@@ -11,6 +11,7 @@ export async function addModel(
   transaction: DatabaseTransaction,
   organizationId: number,
   model: CatalogModel,
+  managedBy: string | null,
 ): Promise<StoredModel> {
   const { modelName } = model
   await holdNames(transaction, organizationId)
@@ -26,5 +27,5 @@ export async function addModel(
     const message = `A deployment has the alias ${modelName}, so requests by this name would reach it. Choose another model_name.`
     throw new ApplicationError('model_name_taken', message)
   }
-  return addOwnModel(transaction, organizationId, model)
+  return addOwnModel(transaction, organizationId, model, managedBy)
 }

@@ -22,7 +22,7 @@ import { forgetUploads, removeFiles } from './uploads/remove-upload.ts'
 export async function importModel(
   deps: InspectDeps,
   viewer: Viewer,
-  request: RepositoryRequest & { modelName: string | undefined },
+  request: RepositoryRequest & { modelName: string | undefined; managedBy: string | null },
 ): Promise<StoredModel> {
   const { db, secretKey } = deps
   const { organizationId } = viewer
@@ -39,7 +39,7 @@ export async function importModel(
       target: { type: 'model', id: model.id, name: modelName },
       details: { ...model.source, token: request.token === undefined ? 'unchanged' : 'stored' },
     })
-    return addModel(transaction, organizationId, model)
+    return addModel(transaction, organizationId, model, request.managedBy)
   })
 }
 

@@ -90,11 +90,11 @@ export function ownModelRoutes(app: App, deps: InspectDeps): void {
     },
     async ({ body, viewer }, reply) => {
       const source = toSource(body)
-      const { model_name: modelName } = body
+      const { model_name: modelName, managed_by: managedBy = null } = body
       const model = await runRead(viewer.organizationId, () =>
         'uploadId' in source
-          ? addUploadedModel(deps, viewer, { ...source, modelName })
-          : importModel(deps, viewer, { ...source.repository, modelName }),
+          ? addUploadedModel(deps, viewer, { ...source, modelName, managedBy })
+          : importModel(deps, viewer, { ...source.repository, modelName, managedBy }),
       )
       return reply.code(201).send(await present(deps, model))
     },

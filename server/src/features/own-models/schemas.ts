@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, optionalField, text, unicodeText } from '../../http/schemas.ts'
+import { count, managedBy, optionalField, text, unicodeText } from '../../http/schemas.ts'
 import { modelTypes } from '../../ports/model-variant.ts'
 import { listTags, toBillions } from './to-model.ts'
 import type { InspectedVariant, Inspection, RepositoryRequest } from './inspect.ts'
@@ -73,6 +73,7 @@ export const importModelBody = z
     token: token.describe(
       'A token of the Hub for gated and private repositories. Berth keeps it encrypted for the organization, and never shows it.',
     ),
+    managed_by: managedBy.optional(),
   })
   .refine(hasOneSource, oneSource)
   .meta({

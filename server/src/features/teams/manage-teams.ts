@@ -20,7 +20,11 @@ export function listVisibleTeams({ db }: Deps, { organizationId, userId, role }:
 }
 
 /** Adds a team without members. Throws `team_exists` and `too_many_teams`. */
-export function createTeam({ db }: Deps, viewer: Viewer, name: string): Promise<Team> {
+export function createTeam(
+  { db }: Deps,
+  viewer: Viewer,
+  { name, managedBy }: { name: string; managedBy: string | null },
+): Promise<Team> {
   const { organizationId } = viewer
   return db.transaction().execute(async (transaction) => {
     await lockMemberships(transaction, organizationId)
@@ -34,7 +38,7 @@ export function createTeam({ db }: Deps, viewer: Viewer, name: string): Promise<
     }
     const { id } = await transaction
       .insertInto('teams')
-      .values({ organization_id: organizationId, name })
+      .values({ organization_id: organizationId, name, managed_by: managedBy })
       .returning('id')
       .executeTakeFirstOrThrow()
       .catch(refuseTwin)

@@ -3,7 +3,15 @@ import { joinResponse } from '../../http/creation.ts'
 import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import { createTeam, deleteTeam, listVisibleTeams, renameTeam, setTeamMember } from './manage-teams.ts'
-import { teamBody, teamMemberParams, teamNameBody, teamParams, teamsBody, toTeamBody } from './schemas.ts'
+import {
+  createTeamBody,
+  teamBody,
+  teamMemberParams,
+  teamNameBody,
+  teamParams,
+  teamsBody,
+  toTeamBody,
+} from './schemas.ts'
 
 const tags = ['Organization']
 const prefix = '/v1/organization/teams'
@@ -36,13 +44,15 @@ export function teamRoutes(app: App, deps: Pick<Services, 'db'>): void {
         description:
           'With OIDC_GROUPS_CLAIM, people are members while they are in a group of the provider with this name.',
         tags,
-        body: teamNameBody,
+        body: createTeamBody,
         response: { 200: teamBody },
         errors: ['team_exists', 'too_many_teams'],
       },
     },
-    async (request) =>
-      toTeamBody(await createTeam(joinResponse(deps, request), request.viewer, request.body.name)),
+    async (request) => {
+      const { name, managed_by: managedBy = null } = request.body
+      return toTeamBody(await createTeam(joinResponse(deps, request), request.viewer, { name, managedBy }))
+    },
   )
 
   app.patch(

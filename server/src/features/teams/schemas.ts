@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { email, entityId, pathId, text, timestamp } from '../../http/schemas.ts'
+import { email, entityId, managedBy, pathId, text, timestamp } from '../../http/schemas.ts'
 import type { Team } from './store.ts'
 
 export const teamNameBody = z
@@ -7,6 +7,10 @@ export const teamNameBody = z
     name: text({ min: 1, max: 100 }).describe('Unique in the organization, whatever the case of its letters'),
   })
   .meta({ id: 'TeamName', examples: [{ name: 'Research' }] })
+
+export const createTeamBody = teamNameBody
+  .extend({ managed_by: managedBy.optional() })
+  .meta({ id: 'NewTeam', examples: [{ name: 'Research' }] })
 
 export const teamParams = z.object({ team_id: pathId.describe('Id of the team') })
 
@@ -28,6 +32,7 @@ export const teamBody = z
         }),
       )
       .describe('The members of the team, earliest members of the organization first'),
+    managed_by: managedBy,
     created_at: timestamp.describe('When the team was created'),
   })
   .meta({

@@ -5,6 +5,7 @@ import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 export interface Team {
   id: number
   name: string
+  managed_by: string | null
   created_at: Date
   members: { user_id: number; email: string; name: string; kind: 'person' | 'service' }[]
 }
@@ -31,7 +32,10 @@ export function getTeam(db: Database, id: number): Promise<Team> {
 }
 
 function selectTeams(db: Database) {
-  return db.selectFrom('teams').select(['id', 'name', 'created_at']).select(members.as('members'))
+  return db
+    .selectFrom('teams')
+    .select(['id', 'name', 'managed_by', 'created_at'])
+    .select(members.as('members'))
 }
 
 /** Locks a team of the organization until the transaction ends; undefined without such a team. */

@@ -12,6 +12,7 @@ export interface TeamsTable {
   id: Generated<number>
   organization_id: ColumnType<number, number, never>
   name: string
+  managed_by: ColumnType<string | null, string | null | undefined, never>
   created_at: DefaultedTimestamp
 }
 

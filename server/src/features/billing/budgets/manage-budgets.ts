@@ -57,6 +57,7 @@ export async function createBudget(
   viewer: Viewer,
   scope: { scope: BudgetScope; scopeId: number | string | null },
   { monthlyLimit, atLimit }: BudgetTerms,
+  managedBy: string | null = null,
 ): Promise<NamedStanding> {
   const { organizationId } = viewer
   // Creates the billing account, whose period is the budget's.
@@ -69,6 +70,7 @@ export async function createBudget(
       organization_id: organizationId,
       ...columns,
       ...terms,
+      managed_by: managedBy,
       created_at: at,
       updated_at: at,
     })

@@ -82,8 +82,9 @@ export function budgetRoutes(app: App, deps: Deps): void {
     async (request) => {
       const { scope, scope_id: scopeId = null, monthly_limit: monthlyLimit, at_limit: atLimit } = request.body
       const terms = { monthlyLimit, atLimit }
+      const { managed_by: managedBy = null } = request.body
       const joined = joinResponse(deps, request)
-      const standing = await createBudget(joined, request.viewer, { scope, scopeId }, terms)
+      const standing = await createBudget(joined, request.viewer, { scope, scopeId }, terms, managedBy)
       return toBudgetBody(standing, deps.config.billing.currency)
     },
   )

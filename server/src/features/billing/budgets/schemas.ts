@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { entityId, pathId, timestamp } from '../../../http/schemas.ts'
+import { entityId, managedBy, pathId, timestamp } from '../../../http/schemas.ts'
 import { formatDecimal } from '../../../base/decimal.ts'
 import { isExhausted } from './standing.ts'
 import type { BudgetTerms, NamedStanding } from './manage-budgets.ts'
@@ -35,6 +35,7 @@ export const createBudgetBody = z
       .describe('The user id of a member or the id of a deployment; omitted for the organization'),
     monthly_limit: monthlyLimit,
     at_limit: atLimit,
+    managed_by: managedBy.optional(),
   })
   .meta({ id: 'NewBudget', examples: [{ scope: 'organization', monthly_limit: '250', at_limit: 'notify' }] })
 
@@ -84,6 +85,7 @@ export const budgetBody = z
       )
       .describe('The percentages reached in this period'),
     exhausted: z.boolean().describe('Whether the limit is reached'),
+    managed_by: managedBy,
   })
   .meta({ id: 'Budget', description: 'A limit of what may be spent in a billing period' })
 
@@ -105,5 +107,6 @@ export function toBudgetBody(standing: NamedStanding, currency: string): z.input
     period_end: periodEnd.toISOString(),
     alerts: alerts.map(({ percent, at }) => ({ percent, at: at.toISOString() })),
     exhausted: isExhausted(standing),
+    managed_by: budget.managed_by,
   }
 }

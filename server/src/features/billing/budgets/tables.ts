@@ -24,6 +24,7 @@ export interface BudgetsTable {
   deployment_id: ColumnType<string | null, string | null, never>
   monthly_limit: string
   at_limit: LimitAction
+  managed_by: ColumnType<string | null, string | null, never>
   exhausted_until: ColumnType<Date | null, never, Date | null>
   created_at: Date
   updated_at: Date

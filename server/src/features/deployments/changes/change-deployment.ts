@@ -38,6 +38,7 @@ export type DeploymentUpdate = {
   adapters?: readonly string[] | undefined
   engineOptions?: EngineOptions | undefined
   engineVersion?: string | null | undefined
+  managedBy?: string | null | undefined
   policy?: { [Name in keyof Policy]?: Policy[Name] | undefined }
 }
 
@@ -124,6 +125,7 @@ type ChangedColumns = Partial<
     | 'adapters'
     | 'engine_options'
     | 'engine_version'
+    | 'managed_by'
     | keyof Policy
   >
 >
@@ -140,6 +142,7 @@ function toChange(
     adapters = deployment.adapters,
     engineOptions = deployment.engine_options,
     engineVersion = deployment.engine_version,
+    managedBy = deployment.managed_by,
   } = update
   const setsLoras = listNames(adapters) !== listNames(deployment.adapters)
   const setsOptions = !isDeepStrictEqual(engineOptions, deployment.engine_options)
@@ -161,6 +164,10 @@ function toChange(
     setsLoras && { columns: { adapters }, message: describeLoras(adapters) },
     setsOptions && { columns: { engine_options: engineOptions }, message: describeOptions(engineOptions) },
     setsVersion && { columns: { engine_version: engineVersion }, message: describeVersion(engineVersion) },
+    managedBy !== deployment.managed_by && {
+      columns: { managed_by: managedBy },
+      message: describeManagement(managedBy),
+    },
     policy !== null && { columns: policy, message: describePolicy({ ...deployment, ...policy }) },
   ].filter((change) => change !== false)
   if (changes.length === 0) return null
@@ -205,6 +212,12 @@ function describeVersion(version: string | null): string {
   return version === null
     ? 'Each start takes the newest version of the engine from now on.'
     : `The deployment is to have version ${version} of the engine.`
+}
+
+function describeManagement(managedBy: string | null): string {
+  return managedBy === null
+    ? 'No file of `berth apply` manages the deployment anymore.'
+    : `The file ${managedBy} of \`berth apply\` manages the deployment from now on.`
 }
 
 function describeSharing(sharedWith: SharedWith | null): string {

@@ -23,6 +23,7 @@ import type { EngineOptions } from '../../../ports/model-variant.ts'
 interface NewSettings {
   alias?: string | null | undefined
   engineOptions?: EngineOptions | undefined
+  managedBy?: string | null | undefined
 }
 
 /**
@@ -34,7 +35,7 @@ export async function requestDeployment(
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
   requirements: Requirements,
-  { alias = null, engineOptions = {} }: NewSettings = {},
+  { alias = null, engineOptions = {}, managedBy = null }: NewSettings = {},
 ): Promise<Deployment> {
   const { organizationId } = viewer
   const id = uuidv7()
@@ -80,6 +81,7 @@ export async function requestDeployment(
         min_parallel_sequences: requirements.parallelSequences,
         requested_instance_type: requirements.instanceType,
         engine_options: JSON.stringify(engineOptions),
+        managed_by: managedBy,
         idle_minutes: deps.config.defaultIdleMinutes,
         status: 'requested',
         created_at: at,
@@ -91,9 +93,10 @@ export async function requestDeployment(
     await claimNames(transaction, viewer, deployment, at)
     const { target, details } = await describeTarget(transaction, viewer, deployment)
     const options = Object.keys(engineOptions).length === 0 ? {} : { engine_options: engineOptions }
+    const management = managedBy === null ? {} : { managed_by: managedBy }
     await recordAction(transaction, viewer, 'deployment.created', {
       target,
-      details: { ...details, ...options },
+      details: { ...details, ...options, ...management },
     })
     return deployment
   })

@@ -14,6 +14,7 @@ export const changedSettings = [
   'adapters',
   'engine_options',
   'engine_version',
+  'managed_by',
 ] as const
 
 /** The changed settings by name, as in the API. */

@@ -29,6 +29,7 @@ export const summaryColumns = [
   'adapters',
   'engine_options',
   'engine_version',
+  'managed_by',
   'inference_model_uid',
   'status',
   'waiting_for',

@@ -72,6 +72,7 @@ export interface DeploymentsTable {
   adapters: ColumnType<ModelLora[], string | undefined, string>
   engine_options: ColumnType<EngineOptions, string | undefined, string>
   engine_version: string | null
+  managed_by: string | null
   served_settings: ColumnType<EngineSettings | null, string | null | undefined, string | null>
   desired_state: Generated<DesiredState>
   status: DeploymentStatus

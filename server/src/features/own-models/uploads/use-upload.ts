@@ -35,6 +35,7 @@ interface UploadRequest {
   modelName: string | undefined
   /** Name or id of the base model of a LoRA; undefined for the one that the file names */
   baseModel: string | undefined
+  managedBy: string | null
 }
 
 /** Plans an upload's model. Throws `uploads_disabled`, `upload_incomplete` and `runtime_unavailable`. */
@@ -52,7 +53,7 @@ export async function inspectUpload(
 export async function addUploadedModel(
   deps: UseDeps,
   viewer: Viewer,
-  { uploadId, modelName: given, baseModel }: UploadRequest,
+  { uploadId, modelName: given, baseModel, managedBy }: UploadRequest,
 ): Promise<StoredModel> {
   const { db, runtimes } = deps
   const { organizationId } = viewer
@@ -74,7 +75,7 @@ export async function addUploadedModel(
   const model = toOwnModel(head, [variant], runtimes.engines, origin, base)
   return db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
-    const stored = await addModel(transaction, organizationId, model)
+    const stored = await addModel(transaction, organizationId, model, managedBy)
     const { numUpdatedRows } = await transaction
       .updateTable('model_uploads')
       .set({ status: 'used', model_id: model.id })

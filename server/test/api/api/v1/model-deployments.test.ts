@@ -81,6 +81,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defau
     requested_instance_type: null,
     engine_options: {},
     engine_version: null,
+    managed_by: null,
     failure_stage: null,
     failure_reason: null,
     created_at: instant,

@@ -66,6 +66,7 @@ describe('/v1/billing/budgets', () => {
     const created = await addBudget({ scope: 'organization', monthly_limit: '0100.50' })
     expect(created).toEqual({
       id: expect.any(Number),
+      managed_by: null,
       scope: 'organization',
       scope_id: null,
       scope_name: null,
