@@ -2,8 +2,8 @@ import type { Deployment } from '../../../console/src/contract.ts'
 import type { Client } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
 import { findDeployment, toInput } from '../api/find-deployment.ts'
+import { findLoras } from '../api/find-loras.ts'
 import type { Context } from '../base/context.ts'
-import { CommandError } from '../base/errors.ts'
 import { formatBytes } from '../base/format.ts'
 
 /** Lists the LoRAs of a deployment, or replaces them with those that are named. */
@@ -37,23 +37,5 @@ async function setLoras(
   return client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', {
     ...toInput(id),
     body: { adapters: ids },
-  })
-}
-
-/** The ids of LoRAs of a model, which are named by their model name or id. */
-async function findLoras(
-  client: Client,
-  { base, type }: { base: string; type: string },
-  names: readonly string[],
-): Promise<string[]> {
-  const { items } = await client.call('GET', '/api/v1/deployable-models', { query: { model_type: type } })
-  const known = items.filter(({ base_model: each }) => each === base)
-  return names.map((name) => {
-    const found = known.find(({ id, model_name: each }) => each === name || id === name)
-    if (found !== undefined) return found.id
-    const list = known.map(({ model_name: each }) => each).join(', ')
-    throw new CommandError(
-      `The catalog has no LoRA ${name} of ${base}. ${list === '' ? 'It has none at all.' : `It has ${list}.`}`,
-    )
   })
 }
