@@ -51,6 +51,8 @@ export const deployment = {
     stopped: 'No longer shared.',
     sharedWith: (organization: string) => `Shared with ${organization}`,
   },
+  managedBy: (name: string) => `Managed by ${name}`,
+  managedWarning: (name: string) => `The next \`berth apply\` of ${name} overwrites changes.`,
   owner: 'Owner',
   sharedWith: 'Shared with',
 

@@ -17,6 +17,7 @@ function createModel(id: string, sizes: number[], fields: Partial<DeployableMode
     sort_order: 1,
     owner: 'installation',
     base_model: null,
+    managed_by: null,
     source: { kind: 'catalog', repository: null, commit: null, file_name: null, bytes: null },
     created_at: '2026-01-01T00:00:00.000Z',
     updated_at: '2026-01-01T00:00:00.000Z',

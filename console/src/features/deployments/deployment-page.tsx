@@ -85,7 +85,7 @@ function LoadingDeployment() {
 function LoadedPage({ deployment }: { deployment: Deployment }) {
   const { tab } = route.useSearch()
   const navigate = route.useNavigate()
-  const { shared_with: sharedWith } = deployment
+  const { shared_with: sharedWith, managed_by: manager } = deployment
   const name = nameDeployment(deployment)
   const access = useAccess(deployment)
   const payer = usePayer(deployment)
@@ -106,6 +106,7 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
           {sharedWith !== null && payer.name !== null && (
             <Badge tone="accent">{words.sharing.sharedWith(nameSharing(sharedWith, payer.name))}</Badge>
           )}
+          {manager !== null && <Badge>{words.managedBy(manager)}</Badge>}
           <HeadFacts deployment={deployment} />
           {!access.isOwner && (
             <span>{text.team.ownedBy(deployment.owner.name || deployment.owner.email)}</span>

@@ -9,6 +9,7 @@ import { ErrorMessage } from '../../components/states.tsx'
 import { SameCommand } from '../../domain/cli/same-command.tsx'
 import { nameDeployment } from '../../domain/deployments/names.ts'
 import { text } from '../../text/index.ts'
+import { ManagedNotice } from './managed-notice.tsx'
 import { findErrors, findReason, toChange, toDraft } from './policy-draft.ts'
 import type { PolicyDraft, PolicyField } from './policy-draft.ts'
 import { useUpdateDeployment } from './queries.ts'
@@ -71,6 +72,7 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
           if (mayBeSaved) change.mutate(toChange(draft), { onSuccess: onClose })
         }}
       >
+        <ManagedNotice deployment={deployment} />
         <TextField
           label={words.idleMinutes}
           hint={words.idleMinutesHint}

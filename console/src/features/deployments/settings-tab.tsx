@@ -9,6 +9,7 @@ import { Adapters } from './adapters.tsx'
 import { Capacity } from './capacity.tsx'
 import { EngineSection } from './engine-section.tsx'
 import { EditScaling, ScalingSentences } from './instances-section.tsx'
+import { ManagedNotice } from './managed-notice.tsx'
 import { NameSection } from './name-section.tsx'
 import { nameTermination } from './name-termination.ts'
 import { usePayer } from './payer.ts'
@@ -29,6 +30,7 @@ export function SettingsTab({ deployment }: { deployment: Deployment }) {
     void navigate({ search: (previous) => ({ ...previous, ...search }), replace: true })
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
+      {mayChange && <ManagedNotice deployment={deployment} />}
       {restore !== undefined && mayChange && <RestoreSection deployment={deployment} of={restore} />}
       {mayChange && <NameSection key={deployment.alias} deployment={deployment} />}
       <Section

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { useConsole } from './support/console.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
+import { callByApi, createPerson, deployByApi, registerByApi, see } from './support/steps.ts'
+
+const site = useConsole(startConsoleTestServer)
+
+test('a deployment says what file manages it; its settings and policy warn that the file overwrites a change', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  const id = await deployByApi(page)
+  const warning = 'The next `berth apply` of platform overwrites changes.'
+  await page.goto(`/deployments/${id}?tab=settings`)
+  await see(page.getByRole('heading', { name: 'Scaling and sleep' }))
+  expect(await page.getByText(warning).count()).toBe(0)
+
+  const body = { managed_by: 'platform' }
+  await callByApi(page.request, 'PATCH', `/api/v1/model-deployments/${id}`, body)
+  await page.reload()
+  await see(page.getByText('Managed by platform'))
+  await see(page.getByText(warning))
+  await page.getByRole('button', { name: 'Edit scaling and sleep' }).click()
+  await see(page.getByRole('dialog').getByText(warning))
+})
