@@ -114,10 +114,17 @@ export default defineConfig({
           name: 'slow',
           include: [
             slow,
+            'cli/test/apply-kill.test.ts',
+            'cli/test/apply-pairs.test.ts',
             'server/test/jobs/idempotency-histories.test.ts',
             'server/test/metering/ledger-property.test.ts',
           ],
-          env: { IDEMPOTENCY_HISTORIES: '100', LEDGER_RUNS: '10000' },
+          env: {
+            APPLY_KILL_STEP: '1',
+            APPLY_PAIRS: '200',
+            IDEMPOTENCY_HISTORIES: '100',
+            LEDGER_RUNS: '10000',
+          },
           globalSetup: withCommandLine,
           expect: { poll: { timeout: 60_000 } },
           testTimeout: 300_000,

@@ -300,12 +300,22 @@ const engine: readonly Layer[] = [
 const cli: readonly Layer[] = [
   { name: 'cli base', files: ['cli/src/base/**', 'cli/package.json'], imports: [] },
   { name: 'cli api', files: ['cli/src/api/**'], imports: ['contract', 'cli base'] },
+  { name: 'cli apply', files: ['cli/src/apply/**'], imports: ['contract', 'cli base', 'cli api'] },
   { name: 'cli bill', files: ['cli/src/bill/**'], imports: [] },
   { name: 'cli proxy', files: ['cli/src/proxy/**'], imports: ['cli base'] },
   {
     name: 'cli commands',
     files: ['cli/src/commands/**'],
-    imports: ['contract', 'schedules', 'engine options', 'cli base', 'cli api', 'cli bill', 'cli proxy'],
+    imports: [
+      'contract',
+      'schedules',
+      'engine options',
+      'cli base',
+      'cli api',
+      'cli apply',
+      'cli bill',
+      'cli proxy',
+    ],
   },
   { name: 'cli program', files: ['cli/src/program/**'], imports: ['cli base', 'cli commands'] },
   { name: 'cli', files: ['cli/src/main.ts'], imports: ['cli base', 'cli program'] },

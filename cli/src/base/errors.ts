@@ -2,6 +2,8 @@
 export const exitCodes = {
   failure: 1,
   usage: 2,
+  /** `diff` found differences, as other such programs say it */
+  differs: 2,
   notSignedIn: 4,
   notExecutable: 126,
   noProgram: 127,

@@ -1,4 +1,4 @@
-import { isCancel, password, text } from '@clack/prompts'
+import { confirm as askConfirmation, isCancel, password, text } from '@clack/prompts'
 import { CommandError, exitCodes, usageError } from './errors.ts'
 
 /** Whether a person can answer a prompt. */
@@ -10,6 +10,12 @@ export function isInteractive(): boolean {
 export async function askText(message: string, alternative: string): Promise<string> {
   requireTerminal(message, alternative)
   return answerOf(await text({ message, output: process.stderr, validate: requireAnswer }))
+}
+
+/** Asks a question, to which no is the default. */
+export async function confirm(message: string): Promise<boolean> {
+  const answer = await askConfirmation({ message, initialValue: false, output: process.stderr })
+  return !isCancel(answer) && answer
 }
 
 /** Asks for a secret, which the terminal does not show. */

@@ -78,7 +78,7 @@ export async function deployAndWait(
 }
 
 /** Waits until a deployment serves requests. Throws if it fails or ends. */
-export async function waitUntilRunning(client: Client, { id }: Deployment): Promise<Deployment> {
+export async function waitUntilRunning(client: Client, { id }: Pick<Deployment, 'id'>): Promise<Deployment> {
   const progress = new Progress()
   const patience = new Patience((text) => progress.show(text))
   try {

@@ -70,6 +70,7 @@ export async function show({ env, output }: Context, wanted: string): Promise<vo
       ['Failure', clean(deployment.failure_reason)],
       ['Policy', describePolicy(deployment)],
       ['Schedules', describeSchedules(deployment).join('; ') || null],
+      ['Managed by', clean(deployment.managed_by)],
       ['Owner', cleanLine(deployment.owner.email)],
       ['Shared with', describeSharing(deployment.shared_with)],
       ['Instance', deployment.selected_instance_type],

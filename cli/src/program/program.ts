@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { version } from '../../package.json'
 import { defineConnectionCommands } from './connection.ts'
 import { defineDeploymentCommands } from './deployments.ts'
+import { defineFileCommands } from './files.ts'
 import { defineInferenceCommands } from './inference.ts'
 import { defineOrganizationCommands } from './organization.ts'
 import { defineOwnModelCommands } from './own-models.ts'
@@ -30,6 +31,7 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
   defineHelp(program)
   defineSessionCommands(program)
   defineDeploymentCommands(program)
+  defineFileCommands(program)
   defineOwnModelCommands(program)
   defineInferenceCommands(program)
   defineConnectionCommands(program)
