@@ -86,7 +86,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
     'sign-in',
     'invitations',
   ],
-  billing: ['audit', 'mail', 'organizations', 'metering', 'alerts'],
+  billing: ['audit', 'mail', 'organizations', 'metering', 'alerts', 'teams'],
   placement: ['catalog', 'metering'],
   'own-models': ['audit', 'organizations', 'catalog', 'placement'],
   installation: ['accounts', 'second-factors', 'own-models'],

@@ -3,6 +3,7 @@ CREATE TABLE token_usage (
   organization_id bigint NOT NULL REFERENCES organizations (id),
   user_id         bigint NOT NULL REFERENCES users (id),
   outside_name    text,
+  team_id         bigint,
   model_name      text NOT NULL,
   hour            timestamptz NOT NULL,
   before_charging boolean NOT NULL DEFAULT false,
@@ -12,12 +13,13 @@ CREATE TABLE token_usage (
   output_tokens   bigint NOT NULL,
   cached_tokens   bigint NOT NULL DEFAULT 0 CHECK (cached_tokens <= input_tokens),
   processing_milliseconds bigint NOT NULL DEFAULT 0,
-  UNIQUE NULLS NOT DISTINCT (deployment_id, hour, before_charging, late_for, user_id, outside_name, model_name)
+  UNIQUE NULLS NOT DISTINCT (deployment_id, hour, before_charging, late_for, user_id, outside_name, team_id, model_name)
 );
 CREATE INDEX token_usage_organization_idx ON token_usage (organization_id, hour);
 COMMENT ON TABLE token_usage IS 'Requests and tokens of the inference routes per deployment, caller and UTC hour';
 COMMENT ON COLUMN token_usage.user_id IS 'The caller. Bills don''t depend on it, usage by member does.';
 COMMENT ON COLUMN token_usage.outside_name IS 'What a program called somebody who is no member; null for the caller''s own requests';
+COMMENT ON COLUMN token_usage.team_id IS 'The team of the caller that has the usage, as of the requests; null for none. It may have been deleted since.';
 COMMENT ON COLUMN token_usage.model_name IS 'The model of the deployment, or the LoRA that the requests named';
 COMMENT ON COLUMN token_usage.processing_milliseconds IS 'How long the requests were at the engine, also if they were there at the same time';
 COMMENT ON COLUMN token_usage.cached_tokens IS 'The part of input_tokens that came from a prefix cache, if it had a price of its own then; else 0';
@@ -98,6 +100,7 @@ CREATE TABLE usage_buckets (
   display_name    text NOT NULL,
   unit_amount     numeric,
   currency        text,
+  team_id         bigint,
   price_from      timestamptz,
   price_until     timestamptz,
   sealed_at       timestamptz,
@@ -118,6 +121,7 @@ COMMENT ON TABLE usage_buckets IS 'Priced usage per UTC hour; recomputed from sp
 COMMENT ON COLUMN usage_buckets.before_charging IS 'In the hour of usage_cursors.charged_since, the part before it';
 COMMENT ON COLUMN usage_buckets.late_for IS 'The hour of late usage, whose price it has; null if it is hour';
 COMMENT ON COLUMN usage_buckets.price_from IS 'From when on the price is valid, price_until its end; null if the price is unknown or has no end';
+COMMENT ON COLUMN usage_buckets.team_id IS 'The team of the owner that has what no caller has, as of the last settlement; null for none. It may have been deleted since.';
 COMMENT ON COLUMN usage_buckets.sequence IS 'Number of the sealed hour in the organization''s chain, from 1 without a gap';
 COMMENT ON COLUMN usage_buckets.hash IS 'SHA-256 of previous_hash and the hour as in docs/proof.md';
 COMMENT ON COLUMN usage_buckets.quantity IS 'Seconds with millisecond precision, or tokens';

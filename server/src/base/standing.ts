@@ -13,6 +13,8 @@ export interface Standing {
   requiresSecondFactorSetup: boolean
   /** The teams of the member, oldest first */
   teamIds: readonly number[]
+  /** Those of them whose budget is exhausted until a time: it refuses calls of others' deployments */
+  exhaustedTeams: readonly { teamId: number; until: Date }[]
   /** Until when an exhausted budget refuses the member's calls of others' deployments; null for none */
   callsBlockedUntil: Date | null
 }

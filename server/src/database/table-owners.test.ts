@@ -11,8 +11,8 @@ const sharedReads: Readonly<Record<string, { tables: readonly string[]; why: str
     why: 'the organizations whose admins see what a person does to their account',
   },
   billing: {
-    tables: ['deployments', 'instances', 'usage_buckets', 'users'],
-    why: 'active deployments, instance types in use, usage that was not reported yet, names of members',
+    tables: ['deployments', 'instances', 'teams', 'usage_buckets', 'users'],
+    why: 'active deployments, instance types in use, usage that was not reported yet, names of teams and members',
   },
   deployments: { tables: ['users'], why: 'names and emails of owners' },
   domains: {
@@ -50,8 +50,8 @@ const sharedReads: Readonly<Record<string, { tables: readonly string[]; why: str
     why: 'the list of people: members, programs and whom an invitation awaits, and second factors',
   },
   metering: {
-    tables: ['deployments', 'instances', 'organizations', 'users'],
-    why: 'owners of usage, checks of spans against instances, requests of those who were erased',
+    tables: ['deployments', 'instances', 'organizations', 'teams', 'users'],
+    why: 'owners of usage, names of teams, checks of spans against instances, requests of those who were erased',
   },
   operators: {
     tables: [

@@ -127,6 +127,7 @@ export function toViewer({ email, name, organizationId, role, userId }: Actor): 
     role,
     requiresSecondFactorSetup: false,
     teamIds: [],
+    exhaustedTeams: [],
     callsBlockedUntil: null,
   } as const
   return {

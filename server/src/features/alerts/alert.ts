@@ -11,7 +11,7 @@ export interface AlertData {
   /** A budget has reached a percentage of its limit */
   'budget.reached': {
     budget_id: number
-    scope: 'organization' | 'member' | 'deployment'
+    scope: 'organization' | 'team' | 'member' | 'deployment'
     scope_id: number | string | null
     percent: number
     spent: string

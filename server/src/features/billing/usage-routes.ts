@@ -63,11 +63,13 @@ export function usageRoutes(app: App, deps: Deps): void {
       config: { permission: 'readUsage' },
       schema: {
         operationId: 'listUsage',
-        summary: 'List the usage of your current organization by day, member, deployment or model',
+        summary: 'List the usage of your current organization by day, team, member, deployment or model',
         description:
           'Groups without usage are omitted. Running deployments count up to now. Tokens are usage of the caller. So are the ' +
           'seconds of an instance in proportion to the processing time of each caller’s requests, by the hour; idle time is ' +
-          'usage of the owner of the deployment. By member, deployment or model, admins get the usage of everybody, others ' +
+          'usage of the owner of the deployment. A person’s usage of a deployment is that of one team: the oldest of theirs with ' +
+          'which it is shared, or else their oldest. Calls keep the team that they had when they began, and idle time that of ' +
+          'the owner when its hour is settled. Except by day, admins get the usage of everybody, others ' +
           'their own. A reversed range or one of more than 92 days is a 422 ' +
           '`invalid_date_range`. With `Accept: text/csv` the response is a file with the same items and the currency; values ' +
           'that a spreadsheet would read as a formula start with an apostrophe.',

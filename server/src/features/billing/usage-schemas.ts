@@ -48,10 +48,10 @@ export const usageQuery = z.object({
   from: date.optional().describe('The first UTC day; defaults to the first day of the billing period'),
   to: date.optional().describe('The last UTC day; defaults to today'),
   group_by: z
-    .enum(['day', 'member', 'deployment', 'model'])
+    .enum(['day', 'team', 'member', 'deployment', 'model'])
     .default('day')
     .describe(
-      'What each item stands for. A member’s usage are the tokens of their requests, the seconds in which an instance worked for them, and the idle rest of the deployments they own',
+      'What each item stands for. A member’s usage are the tokens of their requests, the seconds in which an instance worked for them, and the idle rest of the deployments they own. A team’s is that of the members whose oldest team it is, or the oldest of theirs with which the deployment is shared, as of the requests',
     ),
 })
 
@@ -69,6 +69,10 @@ const modelName = { model_name: z.string().describe('The model that the deployme
 
 const groups = {
   day: { date: date.describe('A UTC day') },
+  team: {
+    team_id: entityId.nullable().describe('The team; null for usage of people without one'),
+    team_name: z.string().nullable().describe('Its name; null for a deleted team too'),
+  },
   member: {
     user_id: entityId.describe('The caller, or the owner for idle time'),
     email: z
@@ -96,6 +100,10 @@ const dailyUsageBody = usageBody(groups.day, 'day').meta({
   id: 'DailyUsage',
   description: 'Usage and its estimated cost, by day',
 })
+const teamUsageBody = usageBody(groups.team, 'team').meta({
+  id: 'UsageByTeam',
+  description: 'Usage and its estimated cost, by team',
+})
 const memberUsageBody = usageBody(groups.member, 'person').meta({
   id: 'UsageByMember',
   description: 'Usage and its estimated cost, by member',
@@ -110,7 +118,7 @@ const modelUsageBody = usageBody(groups.model, 'model').meta({
 })
 
 export const groupedUsageBody = z
-  .union([dailyUsageBody, memberUsageBody, deploymentUsageBody, modelUsageBody])
+  .union([dailyUsageBody, teamUsageBody, memberUsageBody, deploymentUsageBody, modelUsageBody])
   .describe('Usage and its estimated cost, in the requested groups')
 
 /** The columns of the CSV file for each grouping. */
@@ -175,6 +183,16 @@ export function toGroupedUsageBody(
   rows: readonly GroupUsage<UsageShare>[],
   grouping: UsageGrouping,
 ): z.infer<typeof groupedUsageBody> {
+  if (grouping === 'team') {
+    return {
+      ...head,
+      items: rows.map((row) => ({
+        team_id: row.group.teamId,
+        team_name: row.group.teamName,
+        ...toMeasured(row),
+      })),
+    }
+  }
   if (grouping === 'member') {
     return {
       ...head,

@@ -13,10 +13,10 @@ import { listOpenBuckets, readSnapshot } from './summary.ts'
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 
 /** What the rows of a usage report stand for, apart from UTC days. */
-export type UsageGrouping = 'member' | 'deployment' | 'model'
+export type UsageGrouping = 'team' | 'member' | 'deployment' | 'model'
 
-/** The user and the deployment of a row; of a group, the first. */
-export type UsageShare = Pick<CallerUsage, 'deploymentId' | 'modelName' | 'userId' | 'email' | 'outsideName'>
+/** The team, the user and the deployment of a row; of a group, the first. */
+export type UsageShare = Omit<CallerUsage, 'meter' | 'dimensions' | 'quantity' | 'amount'>
 
 /** A group's usage for one meter and one combination of dimensions. Amounts are decimal strings. */
 export interface GroupUsage<Group> {
@@ -52,7 +52,7 @@ export function listDailyUsage(
   })
 }
 
-/** As `listDailyUsage`, by person, deployment or model as in `sumCallerUsage`; `userId`: only this person. */
+/** As `listDailyUsage`, by team, person, deployment or model as in `sumCallerUsage`; `userId`: only this person. */
 export function listGroupedUsage(
   deps: Deps,
   organizationId: number,
@@ -69,6 +69,9 @@ export function listGroupedUsage(
 
 /** Keys of the groups, in the order of their rows. */
 const groupKeys: Record<UsageGrouping, (share: UsageShare) => string> = {
+  // By name; deleted teams and what has no team at the end
+  team: ({ teamId, teamName }) =>
+    JSON.stringify([teamId === null ? 2 : teamName === null ? 1 : 0, teamName, teamId]),
   member: ({ email, userId, outsideName }) => JSON.stringify([email, userId, outsideName]),
   deployment: ({ modelName, deploymentId }) => JSON.stringify([modelName, deploymentId]),
   model: ({ modelName }) => modelName,
@@ -119,7 +122,7 @@ function addUp<Sum extends Omit<DaySum, 'date'>, Group>(
   return [...items.keys()].toSorted().map((key) => items.get(key)!)
 }
 
-/** A person's usage of a deployment, by meter and dimensions. Quantity and amount are decimals. */
+/** A person's usage of a deployment that a team has, by meter and dimensions. Quantity and amount are decimals. */
 interface CallerUsage {
   deploymentId: string
   modelName: string
@@ -127,13 +130,17 @@ interface CallerUsage {
   email: string
   /** What the program called somebody who is no member; null for its own usage */
   outsideName: string | null
+  /** null for none */
+  teamId: number | null
+  /** null for a deleted team too */
+  teamName: string | null
   meter: MeterName
   dimensions: Dimensions
   quantity: string
   amount: string
 }
 
-/** As `divideUsage` says, by person, deployment, meter and dimensions. */
+/** As `divideUsage` says, by team, person, deployment, meter and dimensions. */
 async function sumCallerUsage(
   db: Database,
   organizationId: number,
@@ -142,21 +149,15 @@ async function sumCallerUsage(
   currency: string,
 ): Promise<CallerUsage[]> {
   const { rows } = await sql<CallerUsage>`
-    WITH ${divideUsage(organizationId, days, open)}, shares AS (
-      SELECT * FROM parts
-      UNION ALL
-      -- What no caller has is the difference to the whole.
-      SELECT deployment_id, NULL, NULL, hour, before_charging, meter, dimensions, unit_amount, currency, quantity FROM buckets
-      UNION ALL
-      SELECT deployment_id, NULL, NULL, hour, before_charging, meter, dimensions, unit_amount, currency, -quantity FROM parts
-    )
+    WITH ${divideUsage(organizationId, days, open)}
     SELECT deployments.id AS "deploymentId", deployments.model_name AS "modelName", users.id AS "userId", users.email,
-      outside_name AS "outsideName", meter, dimensions,
+      outside_name AS "outsideName", shares.team_id AS "teamId", teams.name AS "teamName", meter, dimensions,
       sum(quantity)::text AS quantity,
       coalesce(sum(quantity * unit_amount) FILTER (WHERE currency = ${currency}), 0)::text AS amount
     FROM shares JOIN deployments ON deployments.id = shares.deployment_id
       JOIN users ON users.id = coalesce(shares.user_id, deployments.user_id)
-    GROUP BY deployments.id, users.id, outside_name, meter, dimensions
+      LEFT JOIN teams ON teams.id = shares.team_id
+    GROUP BY deployments.id, users.id, outside_name, shares.team_id, teams.id, meter, dimensions
     HAVING sum(quantity) > 0`.execute(db)
   return rows
 }

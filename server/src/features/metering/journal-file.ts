@@ -29,7 +29,7 @@ export function createJournalFile(directory: string, id: string): JournalFile {
 
 /** The start of an entry's line, shared by all entries of a deployment, caller and second. */
 export function toLineHead(
-  entry: Omit<TokenEntry, keyof TokenUsage | 'outsideName' | 'processingMilliseconds'>,
+  entry: Omit<TokenEntry, keyof TokenUsage | 'outsideName' | 'teamId' | 'processingMilliseconds'>,
 ): string {
   const { deploymentId, organizationId, userId, modelName, at } = entry
   return `${JSON.stringify([deploymentId, organizationId, userId, modelName, at.getTime()]).slice(0, -1)},`
@@ -39,10 +39,15 @@ export function toLineHead(
 export function toLine(
   head: string,
   { inputTokens, outputTokens, cachedTokens = 0 }: TokenUsage,
-  { outsideName, processingMilliseconds }: Pick<TokenEntry, 'outsideName' | 'processingMilliseconds'>,
+  {
+    outsideName = null,
+    teamId = null,
+    processingMilliseconds,
+  }: Pick<TokenEntry, 'outsideName' | 'teamId' | 'processingMilliseconds'>,
   row: string | null,
 ): string {
-  const end = outsideName == null ? listOf(row) : `,${row},${JSON.stringify(outsideName)}`
+  const isPlain = outsideName === null && teamId === null
+  const end = isPlain ? listOf(row) : `,${row},${JSON.stringify(outsideName)},${teamId}`
   return `${head}${inputTokens},${outputTokens},${cachedTokens},${processingMilliseconds}${end}]\n`
 }
 
@@ -94,16 +99,21 @@ function parseLine(line: string): { entry?: TokenEntry; row?: string } {
   }
 }
 
-type EntryFields = [string, number, number, string, number, number, number, number, number, unknown, unknown]
+type EntryFields = [
+  ...[deploymentId: string, organizationId: number, userId: number, modelName: string, at: number],
+  ...[input: number, output: number, cached: number, processingMilliseconds: number],
+  ...[row: unknown, outsideName: unknown, teamId: unknown],
+]
 
 function parseEntry(parsed: readonly unknown[]): TokenEntry | null {
   const [deploymentId, organizationId, userId, modelName, at, ...counted] = parsed as EntryFields
-  const [inputTokens, outputTokens, cachedTokens, processingMilliseconds, , outside] = counted
+  const [inputTokens, outputTokens, cachedTokens, processingMilliseconds, , outside, team] = counted
   const counts = [organizationId, userId, at, inputTokens, outputTokens, cachedTokens, processingMilliseconds]
   if (!counts.every(Number.isSafeInteger) || typeof modelName !== 'string') return null
   if (!/^[0-9a-f-]{36}$/.test(deploymentId)) return null
   const outsideName = typeof outside === 'string' ? outside : null
-  const usage = { outsideName, inputTokens, outputTokens, cachedTokens, processingMilliseconds }
+  const teamId = Number.isSafeInteger(team) ? (team as number) : null
+  const usage = { outsideName, teamId, inputTokens, outputTokens, cachedTokens, processingMilliseconds }
   return { deploymentId, organizationId, userId, modelName, at: new Date(at), ...usage }
 }
 
@@ -119,7 +129,7 @@ export const noUsage = {
 function sumEntries(entries: readonly TokenEntry[]): TokenTotal[] {
   const totals = new Map<string, TokenTotal>()
   for (const entry of entries) {
-    const key = `${toLineHead(entry)}${entry.outsideName ?? ''}`
+    const key = `${toLineHead(entry)}${entry.teamId ?? ''} ${entry.outsideName ?? ''}`
     const total = totals.get(key) ?? { ...entry, ...noUsage }
     total.requests += 1
     total.inputTokens += entry.inputTokens

@@ -20,6 +20,7 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
     cached_tokens: total.cachedTokens ?? 0,
     user_id: total.userId,
     outside_name: total.outsideName ?? null,
+    team_id: total.teamId ?? null,
     processing_milliseconds: total.processingMilliseconds,
   }))
   // Share locks prevent seals (PostgreSQL rereads a row after waiting); their order prevents deadlocks.
@@ -28,7 +29,7 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
       SELECT row.*, deployments.organization_id
       FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid, model_name text,
         at timestamptz, requests bigint, input_tokens bigint, output_tokens bigint, cached_tokens bigint, user_id bigint, outside_name text,
-        processing_milliseconds bigint)
+        team_id bigint, processing_milliseconds bigint)
       JOIN deployments ON deployments.id = row.deployment_id
       JOIN users ON users.id = row.user_id
     ), cursors AS (
@@ -36,17 +37,17 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
       WHERE organization_id IN (SELECT organization_id FROM given)
       ORDER BY organization_id FOR KEY SHARE
     )
-    INSERT INTO token_usage AS tokens (deployment_id, organization_id, user_id, outside_name, model_name, hour, before_charging, late_for,
+    INSERT INTO token_usage AS tokens (deployment_id, organization_id, user_id, outside_name, team_id, model_name, hour, before_charging, late_for,
       requests, input_tokens, output_tokens, cached_tokens, processing_milliseconds)
-    SELECT deployment_id, organization_id, user_id, outside_name, model_name, open_hour,
+    SELECT deployment_id, organization_id, user_id, outside_name, team_id, model_name, open_hour,
       coalesce(at < charged_since AND date_trunc('hour', charged_since, 'UTC') = open_hour, false) AS is_before,
       nullif(date_trunc('hour', at, 'UTC'), open_hour) AS used_hour, sum(requests), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
       sum(processing_milliseconds)
     FROM given LEFT JOIN cursors USING (organization_id)
       CROSS JOIN LATERAL (SELECT greatest(date_trunc('hour', at, 'UTC'), sealed_through)) AS open (open_hour)
-    GROUP BY deployment_id, organization_id, user_id, outside_name, model_name, open_hour, is_before, used_hour
-    ORDER BY deployment_id, open_hour, is_before, used_hour, user_id, outside_name, model_name
-    ON CONFLICT (deployment_id, hour, before_charging, late_for, user_id, outside_name, model_name) DO UPDATE SET
+    GROUP BY deployment_id, organization_id, user_id, outside_name, team_id, model_name, open_hour, is_before, used_hour
+    ORDER BY deployment_id, open_hour, is_before, used_hour, user_id, outside_name, team_id, model_name
+    ON CONFLICT (deployment_id, hour, before_charging, late_for, user_id, outside_name, team_id, model_name) DO UPDATE SET
       requests = tokens.requests + excluded.requests,
       input_tokens = tokens.input_tokens + excluded.input_tokens,
       output_tokens = tokens.output_tokens + excluded.output_tokens,

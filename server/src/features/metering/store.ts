@@ -7,6 +7,7 @@ import type { OpenLedger, UsageBucket } from './ledger.ts'
 import type { Dimensions, MeterName } from '../../base/meters.ts'
 import { sealBuckets } from './seal.ts'
 import type { InstanceSpansTable, TokenUsageTable } from './tables.ts'
+import { ownerTeam } from './usage-team.ts'
 
 /** The ids of organizations with unsealed usage, in order. */
 export async function listUnsettledOrganizations(db: Database): Promise<number[]> {
@@ -121,9 +122,10 @@ export async function writeBuckets(
   const wanted = JSON.stringify(buckets.map(toBucketRow))
   await sql`
     WITH wanted AS (
-      SELECT * FROM jsonb_to_recordset(${wanted}::jsonb) AS row (deployment_id uuid, meter text, hour timestamptz,
+      SELECT row.*, ${ownerTeam} AS team_id FROM jsonb_to_recordset(${wanted}::jsonb) AS row (deployment_id uuid, meter text, hour timestamptz,
         before_charging boolean, late_for timestamptz, dimensions jsonb, quantity numeric, price_key text, service_key text,
         display_name text, unit_amount numeric, currency text, price_from timestamptz, price_until timestamptz)
+      JOIN deployments ON deployments.id = row.deployment_id
     ), dropped AS (
       DELETE FROM usage_buckets AS bucket
       WHERE organization_id = ${organizationId} AND sealed_at IS NULL AND NOT EXISTS (
@@ -132,16 +134,18 @@ export async function writeBuckets(
           AND wanted.late_for IS NOT DISTINCT FROM bucket.late_for AND wanted.dimensions = bucket.dimensions)
     )
     INSERT INTO usage_buckets AS bucket (organization_id, deployment_id, meter, hour, before_charging, late_for, dimensions,
-      quantity, price_key, service_key, display_name, unit_amount, currency, price_from, price_until)
+      quantity, price_key, service_key, display_name, unit_amount, currency, price_from, price_until, team_id)
     SELECT ${organizationId}, wanted.* FROM wanted
     ON CONFLICT (organization_id, deployment_id, meter, hour, dimensions_key, before_charging, late_for) DO UPDATE SET
       quantity = excluded.quantity, price_key = excluded.price_key, service_key = excluded.service_key,
       display_name = excluded.display_name, unit_amount = excluded.unit_amount, currency = excluded.currency,
-      price_from = excluded.price_from, price_until = excluded.price_until
+      price_from = excluded.price_from, price_until = excluded.price_until, team_id = excluded.team_id
     WHERE (bucket.quantity, bucket.price_key, bucket.service_key, bucket.display_name, bucket.unit_amount, bucket.currency,
-        bucket.price_from, bucket.price_until)
+        bucket.price_from, bucket.price_until, bucket.team_id)
       IS DISTINCT FROM (excluded.quantity, excluded.price_key, excluded.service_key, excluded.display_name,
-        excluded.unit_amount, excluded.currency, excluded.price_from, excluded.price_until)`.execute(db)
+        excluded.unit_amount, excluded.currency, excluded.price_from, excluded.price_until, excluded.team_id)`.execute(
+    db,
+  )
   await sealBuckets(db, organizationId, sealedThrough, now)
   await db
     .updateTable('usage_cursors')

@@ -20,6 +20,7 @@ export interface TokenUsageTable {
   organization_id: number
   user_id: number
   outside_name: Generated<string | null>
+  team_id: Generated<number | null>
   model_name: string
   hour: Date
   before_charging: Generated<boolean>
@@ -101,6 +102,7 @@ export interface UsageBucketsTable {
   display_name: string
   unit_amount: string | null
   currency: string | null
+  team_id: number | null
   price_from: Date | null
   price_until: Date | null
   sealed_at: Date | null

@@ -97,7 +97,7 @@ export class TokenJournal {
       modelName,
     }: Pick<TokenTotal, 'deploymentId' | 'organizationId' | 'modelName'>,
     usage: TokenUsage,
-    { userId, outsideName = null, processingMilliseconds }: CallerTime,
+    { userId, outsideName = null, teamId = null, processingMilliseconds }: CallerTime,
     request: LoggedRequest | null = null,
   ): void {
     const now = this.#deps.clock().getTime()
@@ -105,17 +105,18 @@ export class TokenJournal {
     const batch = this.#openBatch()
     if (batch.second.at !== at) batch.second = { at, totals: new Map() }
     const { totals } = batch.second
-    const key = `${deploymentId} ${userId} ${modelName} ${outsideName ?? ''}`
+    const key = `${deploymentId} ${userId} ${modelName} ${teamId ?? ''} ${outsideName ?? ''}`
     let total = totals.get(key)
     if (total === undefined) {
-      const entry = { deploymentId, organizationId, userId, outsideName, modelName, at: new Date(at) }
+      const caller = { userId, outsideName, teamId }
+      const entry = { deploymentId, organizationId, ...caller, modelName, at: new Date(at) }
       total = { ...entry, ...noUsage, head: toLineHead(entry) }
       totals.set(key, total)
       batch.totals.push(total)
     }
     const row = request === null ? null : toRow(request, usage, now)
     if (row !== null) batch.rows!.push(row)
-    this.#append(batch, toLine(total.head, usage, { outsideName, processingMilliseconds }, row))
+    this.#append(batch, toLine(total.head, usage, { outsideName, teamId, processingMilliseconds }, row))
     total.requests += 1
     total.inputTokens += usage.inputTokens
     total.outputTokens += usage.outputTokens

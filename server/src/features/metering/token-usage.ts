@@ -11,6 +11,8 @@ export interface CallerTime {
   userId: number
   /** What a program called somebody who is no member; null or absent for the user's own requests */
   outsideName?: string | null
+  /** The team of the user that has the usage; null or absent for none */
+  teamId?: number | null
   /** How long the request was at the engine, in whole milliseconds */
   processingMilliseconds: number
 }

@@ -54,6 +54,7 @@ interface MembershipRow {
   team_ids: number[]
   /** As JSON has it */
   calls_blocked_until: string | null
+  exhausted_teams: { team_id: number; until: string }[]
 }
 
 /** All memberships of a user, with what tells the standing in each. */
@@ -63,7 +64,10 @@ export const memberships = sql<MembershipRow[]>`
       'organization_status', organizations.status, 'requires_second_factor', organizations.requires_second_factor,
       'role', memberships.role, 'team_ids', (SELECT coalesce(json_agg(team_id ORDER BY team_id), '[]') FROM team_members
         WHERE team_members.organization_id = organizations.id AND team_members.user_id = users.id), 'calls_blocked_until', (SELECT exhausted_until FROM budgets
-        WHERE scope = 'member' AND budgets.organization_id = organizations.id AND budgets.user_id = users.id)) ORDER BY memberships.id)
+        WHERE scope = 'member' AND budgets.organization_id = organizations.id AND budgets.user_id = users.id),
+      'exhausted_teams', (SELECT coalesce(json_agg(json_build_object('team_id', team_id, 'until', exhausted_until)), '[]')
+        FROM team_members JOIN budgets USING (team_id)
+        WHERE team_members.organization_id = organizations.id AND team_members.user_id = users.id AND exhausted_until IS NOT NULL)) ORDER BY memberships.id)
     FROM memberships JOIN organizations ON organizations.id = memberships.organization_id
     WHERE memberships.user_id = users.id
   ), '[]')`
@@ -123,6 +127,10 @@ export function toPerson(row: PersonRow): Person {
       role: membership.role,
       requiresSecondFactorSetup: membership.requires_second_factor && row.lacks_second_factor,
       teamIds: membership.team_ids,
+      exhaustedTeams: membership.exhausted_teams.map(({ team_id: teamId, until }) => ({
+        teamId,
+        until: new Date(until),
+      })),
       callsBlockedUntil: blockedUntil === null ? null : new Date(blockedUntil),
     })),
   }

@@ -3,7 +3,7 @@ import { formatMail, quoteName } from '../../mail/format-mail.ts'
 import type { MailText } from '../../mail/format-mail.ts'
 import { findMembership } from '../../organizations/memberships.ts'
 import { toReadableAmount } from './standing.ts'
-import { findAlert, findModelName } from './store.ts'
+import { findAlert, findModelName, listScopeNames } from './store.ts'
 
 type Alert = NonNullable<Awaited<ReturnType<typeof findAlert>>>
 
@@ -28,15 +28,23 @@ export async function composeBudgetMail(
     ],
     action: { label: 'See your usage', url: new URL('/usage', config.publicUrl).href },
     notes: [
-      'You get this email because you are an admin of the organization, or because the budget is yours.',
+      'You get this email because you are an admin of the organization, or because the budget is yours or that of your team.',
     ],
   })
 }
 
 async function nameScope(
   { db }: Pick<Services, 'db'>,
-  { organization_id: organizationId, user_id: userId, deployment_id: deploymentId }: Alert,
+  {
+    budget_id: budgetId,
+    organization_id: organizationId,
+    team_id: teamId,
+    user_id: userId,
+    deployment_id: deploymentId,
+  }: Alert,
 ): Promise<string> {
+  if (teamId !== null)
+    return `the team ${quoteName((await listScopeNames(db, [budgetId])).get(budgetId) ?? '')}`
   if (userId !== null) {
     const member = await findMembership(db, organizationId, { userId })
     return member === undefined ? 'a former member' : `the member ${quoteName(member.name)}`

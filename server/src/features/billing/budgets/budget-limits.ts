@@ -5,7 +5,7 @@ import { add, Exact, subtract } from '../../../base/decimal.ts'
 import { listHourlyRates } from '../../metering/hourly-rates.ts'
 import { isExhausted, isInScope, readStandings, toReadableAmount } from './standing.ts'
 import type { BudgetStanding } from './standing.ts'
-import { listBudgets } from './store.ts'
+import { findOwnerTeam, listBudgets } from './store.ts'
 import type { Budget } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
@@ -24,20 +24,22 @@ export interface Start {
 /** Reads the budgets that could block a start, in a snapshot before `assertBudgetsAllow`'s transaction. */
 export async function readBlockingBudgets(
   deps: Deps,
-  { organizationId, userId, deploymentId }: Omit<Start, 'pricePerHour'>,
+  start: Omit<Start, 'pricePerHour'>,
 ): Promise<BudgetStanding[]> {
-  const budgets = await listBudgets(deps.db, [organizationId])
-  return readBlockingStandings(deps, budgets, { userId, deploymentId })
+  return readBlockingStandings(deps, await listBudgets(deps.db, [start.organizationId]), start)
 }
 
-function readBlockingStandings(
+async function readBlockingStandings(
   deps: Deps,
   budgets: readonly Budget[],
-  owned: Pick<Start, 'userId' | 'deploymentId'>,
+  start: Omit<Start, 'pricePerHour'>,
 ): Promise<BudgetStanding[]> {
+  const blocking = budgets.filter((budget) => budget.at_limit !== 'notify')
+  const hasTeam = blocking.some(({ scope }) => scope === 'team')
+  const teamId = hasTeam ? await findOwnerTeam(deps.db, start) : null
   return readStandings(
     deps,
-    budgets.filter((budget) => budget.at_limit !== 'notify' && isInScope(budget, owned)),
+    blocking.filter((budget) => isInScope(budget, { ...start, teamId })),
   )
 }
 
@@ -96,6 +98,7 @@ async function explainFirstBlock(
 
 const budgetNames = {
   organization: 'The budget of the organization',
+  team: 'The budget of this team',
   member: 'The budget of this member',
   deployment: 'The budget of this deployment',
 } as const

@@ -5,7 +5,8 @@ import { findMembership, listAdminEmails } from '../../organizations/memberships
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 import { formatDecimal } from '../../../base/decimal.ts'
 import type { AlertData } from '../../alerts/alert.ts'
-import { isExhausted, listReachedPercents, readStandings } from './standing.ts'
+import { listTeamEmails } from '../../teams/list-team-emails.ts'
+import { isExhausted, listReachedPercents, readStandings, scopeIdOf } from './standing.ts'
 import type { BudgetStanding } from './standing.ts'
 import { insertAlert, listBudgets } from './store.ts'
 import type { Budget } from './store.ts'
@@ -31,10 +32,11 @@ export async function checkBudgets(deps: Deps, onExhausted?: OnExhausted): Promi
   return budgets.length > 0
 }
 
-/** Keeps the member of an exhausted budget from calling the deployments of others until the period ends. */
+/** Keeps those whose usage an exhausted budget counts from calling the deployments of others until the period ends. */
 async function setExhausted({ db }: Deps, standing: BudgetStanding): Promise<void> {
   const { budget, periodEnd } = standing
-  if (budget.scope !== 'member' || budget.at_limit === 'notify') return
+  const isOfPeople = budget.scope === 'member' || budget.scope === 'team'
+  if (!isOfPeople || budget.at_limit === 'notify') return
   const until = isExhausted(standing) ? periodEnd : null
   if (until?.getTime() === budget.exhausted_until?.getTime()) return
   await db
@@ -79,7 +81,7 @@ function toAlertData(
   return {
     budget_id: budget.id,
     scope: budget.scope,
-    scope_id: budget.user_id ?? budget.deployment_id,
+    scope_id: scopeIdOf(budget),
     percent,
     spent,
     monthly_limit: formatDecimal(budget.monthly_limit),
@@ -89,9 +91,12 @@ function toAlertData(
   }
 }
 
-/** The organization's admins, and the person whose budget it is. */
+/** The organization's admins, and those whose budget it is. */
 async function listRecipients(transaction: DatabaseTransaction, budget: Budget): Promise<Set<string>> {
   const recipients = new Set(await listAdminEmails(transaction, budget.organization_id))
+  if (budget.team_id !== null) {
+    for (const email of await listTeamEmails(transaction, budget.team_id)) recipients.add(email)
+  }
   if (budget.user_id === null) return recipients
   const member = await findMembership(transaction, budget.organization_id, { userId: budget.user_id })
   return member === undefined || member.isService ? recipients : recipients.add(member.email)

@@ -1,11 +1,13 @@
 import { ApplicationError, NotFoundError, invalidField } from '../../../base/errors.ts'
 import type { Viewer } from '../../../base/viewer.ts'
-import type { Database } from '../../../database/tables.ts'
+import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
 import type { Services } from '../../../services.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { getCurrentPeriod } from '../usage/current-period.ts'
 import { formatDecimal } from '../../../base/decimal.ts'
+import { findStanding } from '../../../base/standing.ts'
 import { isMember } from '../../organizations/memberships.ts'
+import { holdTeams } from '../../teams/hold-teams.ts'
 import { readStandings } from './standing.ts'
 import type { BudgetStanding } from './standing.ts'
 import {
@@ -28,7 +30,7 @@ export interface BudgetTerms {
   atLimit: LimitAction
 }
 
-/** A standing with the name of the member or the model of the deployment; null for the organization. */
+/** A standing with the name of the team or the member, or the model of the deployment; null for the organization. */
 export type NamedStanding = BudgetStanding & { scopeName: string | null }
 
 /** The budgets of the viewer's current organization with what was spent of each, oldest first. */
@@ -36,12 +38,11 @@ export async function listBudgetStandings(deps: Deps, viewer: Viewer): Promise<N
   return readNamedStandings(deps, await listBudgets(deps.db, [viewer.organizationId]))
 }
 
-/** Those of the budgets that limit the viewer's own deployments. */
-export async function listOwnBudgetStandings(
-  deps: Deps,
-  { organizationId, userId }: Viewer,
-): Promise<NamedStanding[]> {
-  return readNamedStandings(deps, await listBudgetsOfMember(deps.db, organizationId, userId))
+/** Those of the budgets that limit the viewer: their deployments, and what they and their teams call. */
+export async function listOwnBudgetStandings(deps: Deps, viewer: Viewer): Promise<NamedStanding[]> {
+  const { organizationId, userId } = viewer
+  const teamIds = findStanding(viewer, organizationId)?.teamIds ?? []
+  return readNamedStandings(deps, await listBudgetsOfMember(deps.db, { organizationId, userId, teamIds }))
 }
 
 async function readNamedStandings(deps: Deps, budgets: readonly Budget[]): Promise<NamedStanding[]> {
@@ -51,7 +52,7 @@ async function readNamedStandings(deps: Deps, budgets: readonly Budget[]): Promi
   return standings.map((standing) => ({ ...standing, scopeName: names.get(standing.budget.id) ?? null }))
 }
 
-/** Adds a budget. `scopeId` is the id of a user or a deployment; null for the organization. */
+/** Adds a budget. `scopeId` is the id of a team, a user or a deployment; null for the organization. */
 export async function createBudget(
   deps: Deps,
   viewer: Viewer,
@@ -135,27 +136,33 @@ async function readStanding(deps: Deps, budget: Budget): Promise<NamedStanding> 
   return standing
 }
 
-type ScopeColumns = Pick<Budget, 'scope' | 'user_id' | 'deployment_id'>
+type ScopeColumns = Pick<Budget, 'scope' | 'team_id' | 'user_id' | 'deployment_id'>
 
 /** Throws `validation_failed` for what isn't the organization's. */
 async function findScope(
-  db: Database,
+  db: DatabaseTransaction,
   organizationId: number,
   { scope, scopeId }: { scope: BudgetScope; scopeId: number | string | null },
 ): Promise<ScopeColumns> {
-  if (scope === 'organization' && scopeId === null) return { scope, user_id: null, deployment_id: null }
+  const none = { team_id: null, user_id: null, deployment_id: null }
+  if (scope === 'organization' && scopeId === null) return { scope, ...none }
+  if (scope === 'team' && typeof scopeId === 'number') {
+    const missing = await holdTeams(db, organizationId, [scopeId])
+    if (missing.length === 0) return { scope, ...none, team_id: scopeId }
+  }
   if (scope === 'member' && typeof scopeId === 'number' && (await isMember(db, scopeId, organizationId))) {
-    return { scope, user_id: scopeId, deployment_id: null }
+    return { scope, ...none, user_id: scopeId }
   }
   if (scope === 'deployment' && typeof scopeId === 'string') {
     const model = await findModelName(db, organizationId, scopeId)
-    if (model !== undefined) return { scope, user_id: null, deployment_id: scopeId }
+    if (model !== undefined) return { scope, ...none, deployment_id: scopeId }
   }
   throw invalidScope(scope)
 }
 
 const scopeRules = {
   organization: 'A budget of the organization has no scope_id.',
+  team: 'Must be the id of a team of your organization.',
   member: 'Must be the user id of a member of your organization.',
   deployment: 'Must be the id of a deployment of your organization.',
 } as const

@@ -25,7 +25,7 @@ const tags = ['Billing']
 const manage = { permission: 'manageBilling' } as const
 const prefix = '/v1/billing/budgets'
 
-/** The budgets of an organization, its members and its deployments. */
+/** The budgets of an organization, its teams, its members and its deployments. */
 export function budgetRoutes(app: App, deps: Deps): void {
   app.get(
     prefix,
@@ -50,8 +50,9 @@ export function budgetRoutes(app: App, deps: Deps): void {
       config: { permission: 'readUsage' },
       schema: {
         operationId: 'listOwnBudgets',
-        summary: 'List the budgets that limit your deployments, oldest first',
-        description: 'Those of your current organization, of yourself and of the deployments that you own.',
+        summary: 'List the budgets that limit you, oldest first',
+        description:
+          'Those of your current organization, of yourself, of your teams and of the deployments that you own.',
         tags,
         response: { 200: budgetsBody },
       },
@@ -68,11 +69,12 @@ export function budgetRoutes(app: App, deps: Deps): void {
       config: { ...manage, creates: 'atomically' },
       schema: {
         operationId: 'createBudget',
-        summary: 'Limit what your current organization, a member or a deployment may cost',
+        summary: 'Limit what your current organization, a team, a member or a deployment may cost',
         description:
-          'Emails the admins, and the member whose budget it is, at 50, 80 and 100 percent of the limit, once in each billing period. ' +
+          'Emails the admins, and the member or the team whose budget it is, at 50, 80 and 100 percent of the limit, once in each billing period. ' +
           'With `block`, what would pass the limit within one minute is not started. The budget of a member counts their deployments, ' +
-          'and what their requests cost at those of others; unless it only notifies, these get `insufficient_quota` at the limit.',
+          'and what their requests cost at those of others; unless it only notifies, these get `insufficient_quota` at the limit. ' +
+          'That of a team does the same for its members, and counts what `GET /v1/billing/usage?group_by=team` has for it.',
         tags,
         body: createBudgetBody,
         response: { 200: budgetBody },

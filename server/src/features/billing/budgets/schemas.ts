@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { entityId, managedBy, pathId, timestamp } from '../../../http/schemas.ts'
 import { formatDecimal } from '../../../base/decimal.ts'
-import { isExhausted } from './standing.ts'
+import { isExhausted, scopeIdOf } from './standing.ts'
 import type { BudgetTerms, NamedStanding } from './manage-budgets.ts'
 import { budgetScopes, limitActions } from './tables.ts'
 
@@ -24,7 +24,9 @@ const atLimit = z
       'deployments in the scope are put to sleep as well, and requests to them are a 429 `insufficient_quota`',
   )
 
-const scope = z.enum(budgetScopes).describe('Whose deployments count')
+const scope = z
+  .enum(budgetScopes)
+  .describe('Whose usage counts. That of all teams, and of people without one, adds up to the organization’s')
 
 export const createBudgetBody = z
   .object({
@@ -32,7 +34,9 @@ export const createBudgetBody = z
     scope_id: z
       .union([z.int().min(1), z.uuid()])
       .nullish()
-      .describe('The user id of a member or the id of a deployment; omitted for the organization'),
+      .describe(
+        'The id of a team, the user id of a member, or the id of a deployment; omitted for the organization',
+      ),
     monthly_limit: monthlyLimit,
     at_limit: atLimit,
     managed_by: managedBy.optional(),
@@ -62,11 +66,11 @@ export const budgetBody = z
     scope_id: z
       .union([entityId, z.string()])
       .nullable()
-      .describe('User id of the member, or id of the deployment; null for the organization'),
+      .describe('Id of the team, user id of the member, or id of the deployment; null for the organization'),
     scope_name: z
       .string()
       .nullable()
-      .describe('Name of the member, or model of the deployment; null for the organization'),
+      .describe('Name of the team or the member, or model of the deployment; null for the organization'),
     monthly_limit: z.string().describe('A decimal in the main unit of the currency, for one billing period'),
     at_limit: z.enum(limitActions).describe('What happens when the budget is exhausted, next to the emails'),
     spent: z.string().describe('Spent in this period, with running instances up to now; not rounded'),
@@ -96,7 +100,7 @@ export function toBudgetBody(standing: NamedStanding, currency: string): z.input
   return {
     id: budget.id,
     scope: budget.scope,
-    scope_id: budget.user_id ?? budget.deployment_id,
+    scope_id: scopeIdOf(budget),
     scope_name: standing.scopeName,
     monthly_limit: formatDecimal(budget.monthly_limit),
     at_limit: budget.at_limit,

@@ -7,7 +7,7 @@ const day = 24 * 3_600_000
 
 function makeBudget(monthlyLimit: string): Budget {
   const at = new Date(0)
-  const scope = { scope: 'organization', user_id: null, deployment_id: null } as const
+  const scope = { scope: 'organization', team_id: null, user_id: null, deployment_id: null } as const
   const terms = { monthly_limit: monthlyLimit, at_limit: 'block', exhausted_until: null } as const
   return { id: 1, organization_id: 1, managed_by: null, ...scope, ...terms, created_at: at, updated_at: at }
 }

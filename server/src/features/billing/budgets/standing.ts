@@ -3,8 +3,8 @@ import { listCurrentPeriods } from '../usage/current-period.ts'
 import { add, Exact, formatDecimal } from '../../../base/decimal.ts'
 import { sumCallCosts } from '../../metering/call-costs.ts'
 import { sumSpending } from '../../metering/spending.ts'
-import { findOwnerIds, listCurrentAlerts } from './store.ts'
-import type { Budget, BudgetAlert } from './store.ts'
+import { findOwners, listCurrentAlerts } from './store.ts'
+import type { Budget, BudgetAlert, DeploymentOwner } from './store.ts'
 
 /** The percentages of a limit that cause an email. */
 export const alertPercents = [50, 80, 100] as const
@@ -40,10 +40,10 @@ export async function readStandings(
   const periods = await listCurrentPeriods(deps, organizationIds)
   const wanted = [...periods].map(([organizationId, period]) => ({ organizationId, period }))
   const spending = await sumSpending(deps, wanted)
-  const memberBudgets = budgets.filter(({ scope }) => scope === 'member')
-  const ids = memberBudgets.length > 0 ? spending.map(({ deploymentId }) => deploymentId) : []
-  const owners = await findOwnerIds(db, ids)
-  const limited = new Set(memberBudgets.map((budget) => budget.organization_id))
+  const ofPeople = budgets.filter(({ scope }) => scope === 'member' || scope === 'team')
+  const ids = ofPeople.length > 0 ? spending.map(({ deploymentId }) => deploymentId) : []
+  const owners = await findOwners(db, ids)
+  const limited = new Set(ofPeople.map((budget) => budget.organization_id))
   const calls = await sumCallCosts(
     deps,
     wanted.filter(({ organizationId }) => limited.has(organizationId)),
@@ -62,14 +62,15 @@ export async function readStandings(
     const own = spending.filter(
       ({ organizationId, deploymentId }) =>
         organizationId === budget.organization_id &&
-        isInScope(budget, { userId: owners.get(deploymentId) ?? null, deploymentId }),
+        isInScope(budget, { ...(owners.get(deploymentId) ?? nobody), deploymentId }),
     )
     const called = calls.filter(
-      ({ organizationId, userId }) =>
-        organizationId === budget.organization_id && budget.scope === 'member' && userId === budget.user_id,
+      ({ organizationId, scope, scopeId }) =>
+        organizationId === budget.organization_id && scope === budget.scope && scopeId === scopeIdOf(budget),
     )
-    const sum = (name: 'spent' | 'recent') =>
-      [...own, ...called].reduce((total, each) => add(total, each[name]), '0')
+    // A team has shares of deployments, so that those of all teams add up to what the organization spends.
+    const counted = budget.scope === 'team' ? called : [...own, ...called]
+    const sum = (name: 'spent' | 'recent') => counted.reduce((total, each) => add(total, each[name]), '0')
     const spent = sum('spent')
     return {
       budget,
@@ -85,13 +86,34 @@ export async function readStandings(
   })
 }
 
+const nobody: DeploymentOwner = { userId: null, teamId: null }
+
+/** The id of the team, the member or the deployment of a budget; null for the organization. */
+export function scopeIdOf(
+  budget: Pick<Budget, 'team_id' | 'user_id' | 'deployment_id'>,
+): number | string | null {
+  return budget.team_id ?? budget.user_id ?? budget.deployment_id
+}
+
 /** Whether a budget counts a deployment of its organization and this owner. */
 export function isInScope(
-  budget: Pick<Budget, 'scope' | 'user_id' | 'deployment_id'>,
-  { userId, deploymentId }: { userId: number | null; deploymentId: string | null },
+  budget: Pick<Budget, 'scope' | 'team_id' | 'user_id' | 'deployment_id'>,
+  { userId, teamId, deploymentId }: DeploymentOwner & { deploymentId: string | null },
 ): boolean {
-  if (budget.scope === 'organization') return true
-  return budget.scope === 'member' ? userId === budget.user_id : deploymentId === budget.deployment_id
+  const ids = { organization: null, team: teamId, member: userId, deployment: deploymentId }
+  return ids[budget.scope] === scopeIdOf(budget)
+}
+
+/** Those of the deployments of its organization that a budget counts. */
+export async function listInScope(
+  { db }: Pick<Services, 'db'>,
+  budget: Budget,
+  deploymentIds: readonly string[],
+): Promise<string[]> {
+  const owners = await findOwners(db, deploymentIds)
+  return deploymentIds.filter((deploymentId) =>
+    isInScope(budget, { ...(owners.get(deploymentId) ?? nobody), deploymentId }),
+  )
 }
 
 /** Adds the rest of a period, in milliseconds, at the cost of the last 24 hours to what was spent. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import type { Database } from '../../../database/tables.ts'
+import { ownerTeam } from '../../metering/usage-team.ts'
 import type { BudgetAlertsTable, BudgetsTable } from './tables.ts'
 
 export type Budget = Selectable<BudgetsTable>
@@ -14,8 +15,18 @@ export function listBudgets(db: Database, organizationIds?: readonly number[]): 
     : budgets.where('organization_id', 'in', organizationIds).execute()
 }
 
-/** The budgets of the organization, the member and the member's deployments, oldest first. */
-export function listBudgetsOfMember(db: Database, organizationId: number, userId: number): Promise<Budget[]> {
+/** Whom a budget limits: a member, and their teams. */
+interface Limited {
+  organizationId: number
+  userId: number
+  teamIds: readonly number[]
+}
+
+/** The budgets of the organization, the member, their teams and their deployments, oldest first. */
+export function listBudgetsOfMember(
+  db: Database,
+  { organizationId, userId, teamIds }: Limited,
+): Promise<Budget[]> {
   const owned = db.selectFrom('deployments').select('id').where('user_id', '=', userId)
   return db
     .selectFrom('budgets')
@@ -25,6 +36,7 @@ export function listBudgetsOfMember(db: Database, organizationId: number, userId
       where.or([
         where('scope', '=', 'organization'),
         where('user_id', '=', userId),
+        sql<boolean>`team_id = ANY(${teamIds})`,
         where('deployment_id', 'in', owned),
       ]),
     )
@@ -32,16 +44,20 @@ export function listBudgetsOfMember(db: Database, organizationId: number, userId
     .execute()
 }
 
-/** The name of the member or the model of the deployment, by budget id. */
+/** The name of the team or the member, or the model of the deployment, by budget id. */
 export async function listScopeNames(
   db: Database,
   budgetIds: readonly number[],
 ): Promise<Map<number, string | null>> {
   const names = await db
     .selectFrom('budgets')
+    .leftJoin('teams', 'teams.id', 'budgets.team_id')
     .leftJoin('users', 'users.id', 'budgets.user_id')
     .leftJoin('deployments', 'deployments.id', 'budgets.deployment_id')
-    .select(['budgets.id', ({ fn }) => fn.coalesce('users.name', 'deployments.model_name').as('name')])
+    .select([
+      'budgets.id',
+      ({ fn }) => fn.coalesce('teams.name', 'users.name', 'deployments.model_name').as('name'),
+    ])
     .where(sql<boolean>`budgets.id = ANY(${budgetIds})`)
     .execute()
   return new Map(names.map(({ id, name }) => [id, name]))
@@ -111,27 +127,48 @@ export function findAlert(
   db: Database,
   id: number,
 ): Promise<
-  | (BudgetAlert & Pick<Budget, 'organization_id' | 'scope' | 'user_id' | 'deployment_id' | 'at_limit'>)
+  | (BudgetAlert &
+      Pick<Budget, 'organization_id' | 'scope' | 'team_id' | 'user_id' | 'deployment_id' | 'at_limit'>)
   | undefined
 > {
   return db
     .selectFrom('budget_alerts')
     .innerJoin('budgets', 'budgets.id', 'budget_alerts.budget_id')
     .selectAll('budget_alerts')
-    .select(['organization_id', 'scope', 'user_id', 'deployment_id', 'at_limit'])
+    .select(['organization_id', 'scope', 'team_id', 'user_id', 'deployment_id', 'at_limit'])
     .where('budget_alerts.id', '=', id)
     .executeTakeFirst()
 }
 
-/** The ids of the owners of deployments, by deployment id. */
-export async function findOwnerIds(db: Database, ids: readonly string[]): Promise<Map<string, number>> {
+/** The owner of a deployment, and the team that has their usage of it; null for none. */
+export interface DeploymentOwner {
+  userId: number | null
+  teamId: number | null
+}
+
+/** The owners of deployments, by deployment id. */
+export async function findOwners(
+  db: Database,
+  ids: readonly string[],
+): Promise<Map<string, DeploymentOwner>> {
   if (ids.length === 0) return new Map()
   const owners = await db
     .selectFrom('deployments')
-    .select(['id', 'user_id'])
+    .select(['id', 'user_id', ownerTeam.as('team_id')])
     .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
     .execute()
-  return new Map(owners.map(({ id, user_id: userId }) => [id, userId]))
+  return new Map(owners.map(({ id, user_id: userId, team_id: teamId }) => [id, { userId, teamId }]))
+}
+
+/** The team that has what a member's deployment costs while no one calls it; for a new one, null as its id. */
+export async function findOwnerTeam(
+  db: Database,
+  owned: { organizationId: number; userId: number; deploymentId: string | null },
+): Promise<number | null> {
+  const { rows } = await sql<{ id: number | null }>`
+    SELECT usage_team(${owned.organizationId}, ${owned.userId},
+      (SELECT shared_with FROM deployments WHERE id = ${owned.deploymentId}::uuid)) AS id`.execute(db)
+  return rows[0]?.id ?? null
 }
 
 /** The model of a deployment of an organization; undefined if the organization has no such deployment. */

@@ -7,7 +7,7 @@ declare module '../../../database/tables.ts' {
   }
 }
 
-export const budgetScopes = ['organization', 'member', 'deployment'] as const
+export const budgetScopes = ['organization', 'team', 'member', 'deployment'] as const
 
 export type BudgetScope = (typeof budgetScopes)[number]
 
@@ -20,6 +20,7 @@ export interface BudgetsTable {
   id: Generated<number>
   organization_id: ColumnType<number, number, never>
   scope: ColumnType<BudgetScope, BudgetScope, never>
+  team_id: ColumnType<number | null, number | null, never>
   user_id: ColumnType<number | null, number | null, never>
   deployment_id: ColumnType<string | null, string | null, never>
   monthly_limit: string

@@ -1,5 +1,5 @@
 import type { Services } from '../../../services.ts'
-import { isInScope } from '../../billing/budgets/standing.ts'
+import { listInScope } from '../../billing/budgets/standing.ts'
 import type { BudgetStanding } from '../../billing/budgets/standing.ts'
 import { listActiveDeployments } from './member-deployments.ts'
 import { putToSleepFor } from './sleep.ts'
@@ -10,8 +10,8 @@ export async function sleepOverBudget(
   budget: BudgetStanding['budget'],
 ): Promise<void> {
   const active = await listActiveDeployments(deps.db, { organizationId: budget.organization_id })
-  for (const { id, user_id: userId } of active) {
-    if (!isInScope(budget, { userId, deploymentId: id })) continue
+  const ids = active.map(({ id }) => id)
+  for (const id of await listInScope(deps, budget, ids)) {
     await putToSleepFor(deps, id, { cause: 'budget' })
   }
 }

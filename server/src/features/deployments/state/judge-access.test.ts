@@ -17,6 +17,7 @@ function standing(changes: Partial<Standing> = {}): Standing {
     role: 'super_admin',
     requiresSecondFactorSetup: false,
     teamIds: [],
+    exhaustedTeams: [],
     callsBlockedUntil: null,
     ...changes,
   }

@@ -4,6 +4,7 @@ import type { FlowControl } from '../../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import { userIdOf } from '../../deployments/serving/asker.ts'
 import type { Asker } from '../../deployments/serving/asker.ts'
+import { findUsageTeam } from '../../deployments/serving/usage-team.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { LoggedRequest } from '../../metering/request-log.ts'
 import type { TokenJournal } from '../../metering/token-journal.ts'
@@ -380,8 +381,10 @@ export class Exchange
     const processingMilliseconds = Math.max(0, Math.round(endedAt - this.#admittedAt))
     const { logsRequests, tokens } = this.#deps
     const logged = logsRequests ? this.#toLogged(endedAt) : null
-    const { outsideName } = this.asker
-    tokens.record(target, counted, { userId: this.userId, outsideName, processingMilliseconds }, logged)
+    const { viewer, member, outsideName } = this.asker
+    const teamId = findUsageTeam(member ?? viewer, target)
+    const caller = { userId: this.userId, outsideName, teamId, processingMilliseconds }
+    tokens.record(target, counted, caller, logged)
   }
 
   /** The entry of the request log. Written with the tokens, before the response ends, or else at the end. */

@@ -13,6 +13,7 @@ import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
 const path = '/v1/billing/budgets'
+const teams = '/v1/organization/teams'
 const evening = new Date('2026-01-30T22:00:00.000Z')
 const minute = 60_000
 const hour = 60 * minute
@@ -53,6 +54,16 @@ async function addBudget(body: object) {
 
 async function findUserId(client: Client): Promise<number> {
   return (await client.get('/v1/auth/session')).body.user.id
+}
+
+/** Adds a team with these members, and returns its id. */
+async function addTeam(by: Client, name: string, ...members: Client[]): Promise<number> {
+  const { id } = (await by.post(teams, { name })).body
+  for (const member of members) {
+    const userId = await findUserId(member)
+    expect((await by.request('PUT', `${teams}/${id}/members/${userId}`)).status).toBe(204)
+  }
+  return id
 }
 
 function requestDeployment(client: Client) {
@@ -122,6 +133,7 @@ describe('/v1/billing/budgets', () => {
   test('a foreign or missing scope id, a bad limit and an unknown action are a 422', async () => {
     const stranger = await registerProven(server)
     const { id } = await deploy(stranger)
+    const foreign = await addTeam(stranger, 'Research')
     const valid = { scope: 'organization', monthly_limit: '1', at_limit: 'notify' }
     for (const [field, change] of [
       ['scope_id', { scope: 'member', scope_id: await findUserId(stranger) }],
@@ -129,7 +141,9 @@ describe('/v1/billing/budgets', () => {
       ['scope_id', { scope: 'deployment', scope_id: id }],
       ['scope_id', { scope: 'deployment', scope_id: 7 }],
       ['scope_id', { scope_id: 7 }],
-      ['scope', { scope: 'team' }],
+      ['scope_id', { scope: 'team', scope_id: foreign }],
+      ['scope_id', { scope: 'team' }],
+      ['scope', { scope: 'moon' }],
       ['monthly_limit', { monthly_limit: '0.000000' }],
       ['monthly_limit', { monthly_limit: '-1' }],
       ['monthly_limit', { monthly_limit: '1e3' }],
@@ -280,6 +294,81 @@ describe('/v1/billing/budgets', () => {
     await expect.poll(askAll).toEqual(stopped)
     now = new Date('2026-02-01T00:00:01.000Z')
     expect(await askAll(), 'a period later').toEqual(stopped.map(() => reached))
+  })
+
+  test('of a team: the name, whom it emails, and who sees it; the budget ends with the team', async () => {
+    const [member, other] = [
+      await joinClient(server, owner, 'member'),
+      await joinClient(server, owner, 'member'),
+    ]
+    await createService(owner)
+    const teamId = await addTeam(owner, 'Research', member)
+    await deploy(member)
+    const scope = { scope: 'team', scope_id: teamId }
+    const budget = await addBudget({ ...scope, at_limit: 'notify' })
+    expect(budget).toMatchObject({ ...scope, scope_name: 'Research', spent: '0' })
+    advance(90 * minute)
+    const body = (await owner.get(path)).body[0]
+    expect(body).toMatchObject({ spent: '5.4' })
+    expect((await member.get('/v1/billing/own-budgets')).body).toEqual([body])
+    expect((await other.get('/v1/billing/own-budgets')).body).toEqual([])
+    await checkBudgets(server.application)
+    const read = ({ email }: Account) =>
+      mails.received.filter(
+        ({ recipients, subject }) => recipients.includes(email) && subject?.includes('budget'),
+      )
+    for (const account of [owner, member]) await expect.poll(() => read(account)).toHaveLength(1)
+    expect(read(member)[0]!.text).toContain('the budget of the team Research.')
+    expect(read(other)).toEqual([])
+    const again = await owner.post(path, { ...scope, monthly_limit: '1', at_limit: 'block' })
+    expect([again.status, again.body.code]).toEqual([409, 'budget_exists'])
+    expect((await owner.delete(`${teams}/${teamId}`)).status).toBe(204)
+    expect((await owner.get(path)).body).toEqual([])
+  })
+
+  test('of a team: stops the deployments of its members, and what they call of others; who leaves it goes on', async () => {
+    const { id } = await deploy(owner)
+    const [member, other] = [
+      await joinClient(server, owner, 'member'),
+      await joinClient(server, owner, 'member'),
+    ]
+    const older = await addTeam(owner, 'Research', member)
+    const younger = await addTeam(owner, 'Sales', member, other)
+    const share = (shared_with: unknown) => owner.patch(`/api/v1/model-deployments/${id}`, { shared_with })
+    await share('organization')
+    const own = (await deploy(member)).id
+    advance(hour)
+    const ask = async (client: Client, model = id) =>
+      (await client.post('/v1/chat/completions', { model, messages: [] })).body.error
+    const askAll = async () => [(await ask(member)).code, (await ask(other)).code]
+    const reached = 'upstream_unavailable'
+    const budget = await addBudget({ scope: 'team', scope_id: older, monthly_limit: '3.6' })
+    expect(budget).toMatchObject({ spent: '3.6', exhausted: true })
+    expect((await addBudget({ scope: 'team', scope_id: younger, monthly_limit: '100' })).spent).toBe('0')
+    const refused = await requestDeployment(member)
+    expect([refused.status, refused.body.code]).toEqual([409, 'budget_exhausted'])
+    expect(refused.body.detail).toContain(
+      'The budget of this team is exhausted: 3.6 USD of 3.6 USD are spent',
+    )
+    expect((await requestDeployment(other)).status).toBe(201)
+    await checkBudgets(server.application)
+    await expect.poll(askAll).toEqual(['insufficient_quota', reached])
+    expect((await ask(member)).message).toContain('The budget of your team is exhausted.')
+    expect((await ask(member, own)).code, 'their own go on').toBe(reached)
+    // Shared with the younger team, the calls are its usage.
+    await share({ teams: [younger], members: [] })
+    await expect.poll(askAll).toEqual([reached, reached])
+    await share('organization')
+    await expect.poll(askAll).toEqual(['insufficient_quota', reached])
+    await owner.patch(`${path}/${budget.id}`, { monthly_limit: '100' })
+    await expect.poll(askAll).toEqual([reached, reached])
+    await owner.patch(`${path}/${budget.id}`, { monthly_limit: '1', at_limit: 'sleep' })
+    await checkBudgets(server.application)
+    await expect.poll(askAll).toEqual(['insufficient_quota', reached])
+    await waitForStatus(member, own, 'sleeping')
+    await owner.delete(`${teams}/${older}/members/${await findUserId(member)}`)
+    await expect.poll(askAll).toEqual([reached, reached])
+    expect((await requestDeployment(member)).status).toBe(201)
   })
 
   test('`block`: creating a deployment in the scope is a 409 budget_exhausted that names by how much; a raise opens at once', async () => {

@@ -31,7 +31,7 @@ async function addTokens(
   id: string,
   hour: string,
   input_tokens: number,
-  caller: { user_id?: number; processing_milliseconds?: number } = {},
+  caller: { user_id?: number; team_id?: number | null; processing_milliseconds?: number } = {},
 ): Promise<void> {
   const { db } = server.application
   const row = await db
@@ -219,7 +219,7 @@ describe('GET /v1/billing/usage', () => {
       { model_name, ...twice },
       { model_name, ...tokens },
     ])
-    for (const grouping of ['member', 'deployment', 'model']) {
+    for (const grouping of ['team', 'member', 'deployment', 'model']) {
       expect(await read(viewer, grouping)).toEqual([])
       expect(await read(stranger, grouping)).toEqual([])
     }
@@ -280,6 +280,63 @@ describe('GET /v1/billing/usage', () => {
     }
   })
 
+  test('group_by=team: calls count for the team as of the request, idle time for that of the owner; who has two counts for the one that has access, or else the older', async () => {
+    const { viewer, member, admin } = await createCast(server)
+    const ids = await Promise.all(
+      [viewer, member].map(async (each) => (await each.get('/v1/auth/session')).body.user.id),
+    )
+    const teams = '/v1/organization/teams'
+    const add = async (name: string) => (await admin.post(teams, { name })).body.id
+    const [older, younger] = [await add('Sales'), await add('Research')]
+    const { id } = await deploy(member)
+    const belong = (teamId: number, userId: number) =>
+      admin.request('PUT', `${teams}/${teamId}/members/${userId}`)
+    const share = (shared_with: unknown) => member.patch(`/api/v1/model-deployments/${id}`, { shared_with })
+    const read = async (by = admin) => {
+      const { items } = (await by.get(`${path}?from=2026-01-30&to=2026-01-30&group_by=team`)).body
+      return items.map((item: any) => [item.team_id, item.team_name, item.meter, item.quantity])
+    }
+    const [seconds, tokens] = ['gpu_instance_seconds', 'inference_input_tokens']
+    const work = (at: string, team_id: number | null, count: number, processing_milliseconds: number) =>
+      addTokens(id, at, count, { user_id: ids[0], team_id, processing_milliseconds })
+    await work('2026-01-30T22:00:00Z', null, 1, 60_000)
+    now = new Date('2026-01-30T23:30:00Z')
+    await settleTrusted(server.application)
+    const before = [
+      [null, null, seconds, '5400'],
+      [null, null, tokens, '1'],
+    ]
+    expect(await read()).toEqual(before)
+    for (const userId of ids) await belong(older, userId)
+    await belong(younger, ids[1])
+    expect(await read(), 'the sealed hour stays').toEqual([
+      [older, 'Sales', seconds, '1800'],
+      [null, null, seconds, '3600'],
+      [null, null, tokens, '1'],
+    ])
+    await share({ teams: [younger], members: [] })
+    await work('2026-01-30T23:00:00Z', older, 5, 600_000)
+    await work('2026-01-30T23:00:00Z', null, 7, 1)
+    const expected = [
+      [younger, 'Research', seconds, '1199.999'],
+      [older, 'Sales', seconds, '600'],
+      [older, 'Sales', tokens, '5'],
+      [null, null, seconds, '3600.001'],
+      [null, null, tokens, '8'],
+    ]
+    expect(await read()).toEqual(expected)
+    expect(await read(viewer)).toEqual([
+      [older, 'Sales', seconds, '600'],
+      [older, 'Sales', tokens, '5'],
+      [null, null, seconds, '60.001'],
+      [null, null, tokens, '8'],
+    ])
+    expect((await admin.delete(`${teams}/${older}`)).status).toBe(204)
+    expect(await read(), 'a deleted team keeps its rows').toEqual(
+      expected.map(([teamId, name, ...rest]) => [teamId, teamId === older ? null : name, ...rest]),
+    )
+  })
+
   test('Accept: text/csv: the same rows; a value that a spreadsheet would read as a formula is escaped', async () => {
     const person = await registerClient(server.url, { email: `=cmd-${Date.now()}@example.com` })
     await deploy(person)
@@ -300,11 +357,11 @@ describe('GET /v1/billing/usage', () => {
     expect(row).toContain(`,gpu_instance_seconds,second,${dimensions},3600,3.6,usd`)
     expect(rest).toEqual([''])
     const heads = await Promise.all(
-      ['day', 'deployment', 'model'].map(async (grouping) =>
+      ['day', 'team', 'deployment', 'model'].map(async (grouping) =>
         (await (await read(grouping)).text()).split(',meter', 1),
       ),
     )
-    expect(heads.flat()).toEqual(['date', 'deployment_id,model_name', 'model_name'])
+    expect(heads.flat()).toEqual(['date', 'team_id,team_name', 'deployment_id,model_name', 'model_name'])
   })
 
   test('401 without a session', async () => {
