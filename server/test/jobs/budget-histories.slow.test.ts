@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkBudgets } from '../../src/features/billing/budgets/check-budgets.ts'
-import { changeSpans } from '../../src/features/metering/spans.ts'
 import { Exact } from '../../src/base/decimal.ts'
 import { openProof } from '../../src/features/metering/proof.ts'
 import { settleOrganization } from '../../src/features/metering/settle.ts'
@@ -13,6 +12,7 @@ import { createRandom } from '../chaos/load.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { serveInstance } from '../support/serve-instance.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -50,29 +50,6 @@ function runAndKill({ organization }: History, step: keyof typeof steps, random:
   const killBefore = 1 + Math.floor(random() * longest[step])
   const clock = { at: now.toISOString() }
   return runKilledStep(settings, { file: 'budget-steps.ts', step, organization, clock, killBefore })
-}
-
-/** Gives a requested deployment an instance that serves. */
-async function startInstance(id: string): Promise<void> {
-  const { db } = server.application
-  const instance = await db
-    .selectFrom('instances')
-    .innerJoin('deployments', 'deployments.id', 'deployment_id')
-    .select([
-      'instances.id as engineId',
-      'deployment_id as deploymentId',
-      'organization_id as organizationId',
-    ])
-    .select('instances.created_at as requestedAt')
-    .where('deployment_id', '=', id)
-    .executeTakeFirstOrThrow()
-  await db.transaction().execute(async (transaction) => {
-    const hardware = { instanceId: 'i', region: 'test-region', startedAt: now }
-    await changeSpans(transaction, [
-      { kind: 'open', instance: { ...instance, instanceType: 'small' }, hardware, now },
-      { kind: 'confirm', instance, now },
-    ])
-  })
 }
 
 interface History {
@@ -125,7 +102,7 @@ async function startInstances(history: History): Promise<void> {
     .orderBy('id')
     .execute()
   for (const { id } of requested.slice(history.running)) {
-    await startInstance(id)
+    await serveInstance(server.application.db, id, now)
     history.running += 1
   }
 }
