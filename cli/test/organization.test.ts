@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deploy } from '../../server/test/support/deployments.ts'
 import { registerClient } from '../../server/test/support/client.ts'
 import type { Client } from '../../server/test/support/client.ts'
+import { joinClient } from '../../server/test/support/organizations.ts'
 import { answerJson } from '../../server/test/support/recording-engine.ts'
 import { openShell } from './support/command.ts'
 import type { Shell } from './support/command.ts'
@@ -113,4 +114,63 @@ test('budgets, members, invite and audit', async () => {
   const [newest] = await shell.json(['audit', '--limit', '1', '--action', 'invitation.created'])
   expect(newest).toMatchObject({ action: 'invitation.created', actor: { email: 'ada@example.com' } })
   expect((await shell.berth(['audit'])).stdout).toContain('deployment.created')
+})
+
+test('teams: made with members, changed, shared with, limited, and deleted by their names', async () => {
+  const rosa = await joinClient(served.server, client, 'member', { email: 'rosa@example.com' })
+  expect((await shell.berth(['teams'])).stderr).toBe('No teams. `berth teams add` adds one.\n')
+  const failed = await shell.berth(['teams', 'add', 'Research', 'nobody@example.com'])
+  expect(failed).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('nobody@example.com is no member'),
+  })
+  expect(await shell.json(['teams']), 'found before the team is made').toEqual([])
+  expect((await shell.berth(['teams', 'add', 'Research', 'ROSA@example.com'])).stderr).toBe(
+    'Added Research.\n',
+  )
+  expect((await shell.berth(['teams', 'add', 'research'])).stderr).toContain(
+    'has a team of this name already',
+  )
+  const [team] = await shell.json(['teams'])
+  expect(team).toMatchObject({ name: 'Research', members: [{ email: 'rosa@example.com' }] })
+  expect((await shell.berth(['teams'])).stdout).toMatch(
+    /^ID +NAME +MEMBERS\n\d+ +Research +rosa@example.com\n$/,
+  )
+
+  const share = (...more: string[]) => shell.berth(['share', 'berth-tiny', ...more])
+  const ask = async () =>
+    (await rosa.post('/v1/chat/completions', { model: 'berth-tiny', messages: [] })).status
+  expect(await ask()).toBe(404)
+  expect((await share('--team', 'moon')).stderr).toContain('You see no team called moon.')
+  expect((await share('--team', 'Research', '--off')).code).toBe(2)
+  expect((await share('--team', 'RESEARCH')).stderr).toBe('RESEARCH can call berth-tiny.\n')
+  expect((await shell.json(['show', 'berth-tiny'])).shared_with).toEqual({ teams: [team.id], members: [] })
+  expect((await shell.berth(['show', 'berth-tiny'])).stdout).toMatch(/Shared with +1 teams and 0 members/)
+  await expect.poll(ask).toBe(200)
+  await served.server.application.tokens.flush()
+  expect((await shell.berth(['usage', '--by', 'team'])).stdout).toMatch(/^TEAM +USAGE[^]+\nResearch /)
+  const { items } = await shell.json(['usage', '--by', 'team'])
+  expect(new Set(items.map(({ team_id }: any) => team_id))).toEqual(new Set([team.id, null]))
+
+  const budget = { scope: 'team', scope_id: team.id, monthly_limit: '7', at_limit: 'notify' }
+  expect((await client.post('/v1/billing/budgets', budget)).status).toBe(200)
+  expect((await shell.berth(['budgets'])).stdout).toMatch(/\d+ +Research +7 usd/)
+  const person = await openShell({ BERTH_URL: served.server.url }, rosa)
+  expect(await person.json(['budgets'])).toMatchObject([
+    { scope: 'organization' },
+    { scope: 'team', scope_name: 'Research' },
+  ])
+  expect((await person.berth(['teams', 'rm', 'Research'])).code).toBe(1)
+  await person.close()
+
+  const change = (...more: string[]) =>
+    shell.berth(['teams', 'members', 'Research', 'rosa@example.com', ...more])
+  expect((await change('--out')).stderr).toBe('Research: nobody.\n')
+  await expect.poll(ask).toBe(404)
+  expect((await change()).stderr).toBe('Research: rosa@example.com.\n')
+  await expect.poll(ask).toBe(200)
+  expect((await share('--off')).stderr).toBe('berth-tiny is no longer shared.\n')
+  expect((await shell.berth(['teams', 'rm', 'Research'])).stderr).toBe('Deleted Research.\n')
+  expect(await shell.json(['teams'])).toEqual([])
+  expect(await shell.json(['budgets'])).toMatchObject([{ scope: 'organization' }])
 })

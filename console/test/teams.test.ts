@@ -16,7 +16,7 @@ async function choose(page: Page, team: string, action: string): Promise<void> {
 
 const readTeams = async (page: Page) => (await page.request.get('/v1/organization/teams')).json()
 
-test('an admin creates a team, adds a member, shares a deployment with it, and deletes it', async () => {
+test('an admin creates a team, adds a member, shares a deployment with it, limits it, and deletes it', async () => {
   const { page, allowPageErrors } = await site.visit()
   allowPageErrors(/status of 409/)
   await registerByApi(page, createPerson())
@@ -49,8 +49,29 @@ test('an admin creates a team, adds a member, shares a deployment with it, and d
   await dialog(page).getByRole('checkbox', { name: 'Laboratory' }).check()
   await dialog(page).getByRole('button', { name: 'Share', exact: true }).click()
   await see(page.getByText(/^Shared with some of /).first())
+  await page.getByRole('tab', { name: 'Settings' }).click()
+  await page.getByRole('button', { name: 'Terminate' }).first().click()
+  await see(dialog(page).getByText('Some teams or members of Analytical Engines may call it.'))
+  expect(await dialog(page).getByText('Every member').count()).toBe(0)
+  await page.keyboard.press('Escape')
+  await seeGone(dialog(page))
   const deployment = await (await page.request.get(`/api/v1/model-deployments/${id}`)).json()
   expect(deployment.shared_with).toEqual({ teams: [team.id], members: [] })
+
+  await page.goto('/billing')
+  await press(page, 'Add budget')
+  await dialog(page).getByLabel('For', { exact: true }).selectOption({ label: 'Team' })
+  await dialog(page).getByLabel('Team', { exact: true }).selectOption({ label: 'Laboratory' })
+  await dialog(page)
+    .getByLabel(/^Limit for/)
+    .fill('20')
+  await dialog(page).getByLabel('At the limit').selectOption({ label: 'Stop new deployments' })
+  await see(dialog(page).getByText(/^At the limit, its members can’t deploy anything more/))
+  await dialog(page).getByRole('button', { name: 'Add budget' }).click()
+  await see(page.getByText('Team Laboratory', { exact: true }))
+  await page.goto('/usage')
+  await page.getByLabel('Group by').selectOption({ label: 'Team' })
+  await see(page.getByRole('rowheader', { name: 'No team' }))
 
   await page.goto('/organization?tab=teams')
   await choose(page, 'Laboratory', 'Delete')

@@ -2,7 +2,7 @@ import { ApiError } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
 import type { Context } from '../base/context.ts'
 
-/** Lists the budgets of the organization; members see those that limit their deployments. */
+/** Lists the budgets of the organization; members see those that limit them. */
 export async function listBudgets({ env, output }: Context): Promise<void> {
   const client = await connectClient(env)
   const budgets = await client.call('GET', '/v1/billing/budgets').catch((error: unknown) => {

@@ -3,16 +3,17 @@ import type {
   UsageByDeployment,
   UsageByMember,
   UsageByModel,
+  UsageByTeam,
   UsageTotal,
 } from '../../../console/src/contract.ts'
 import { connectClient } from '../api/connect.ts'
 import type { Context } from '../base/context.ts'
 
-type Grouped = DailyUsage | UsageByMember | UsageByDeployment | UsageByModel
+type Grouped = DailyUsage | UsageByTeam | UsageByMember | UsageByDeployment | UsageByModel
 type Item = Grouped['items'][number]
 
 interface UsageOptions {
-  by?: 'day' | 'member' | 'deployment' | 'model'
+  by?: 'day' | 'team' | 'member' | 'deployment' | 'model'
   from?: string
   to?: string
 }
@@ -64,6 +65,7 @@ function describeItem(item: Item, currency: string): string[] {
 
 function nameGroup(item: Item): string {
   if ('date' in item) return item.date
+  if ('team_id' in item) return item.team_name ?? (item.team_id === null ? '(no team)' : '(deleted team)')
   if ('email' in item) return item.email
   if ('deployment_id' in item) return item.deployment_id
   return item.model_name

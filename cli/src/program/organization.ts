@@ -121,6 +121,7 @@ function defineMoneyCommands(program: Command): void {
     .addOption(
       new Option('--by <group>', 'what each line stands for').choices([
         'day',
+        'team',
         'member',
         'deployment',
         'model',

@@ -1,9 +1,10 @@
 /** Whose budget it is; `own` is the reader's. */
-type Whose = 'organization' | 'member' | 'own' | 'deployment'
+type Whose = 'organization' | 'team' | 'member' | 'own' | 'deployment'
 
 /** What a blocking budget stops. */
 const stops: Record<Whose, string> = {
   organization: 'nothing more can be deployed',
+  team: 'its members can’t deploy anything more, nor call models of others',
   member: 'this member can’t deploy anything more, nor call models of others',
   own: 'you can’t deploy anything more, nor call models of others',
   deployment: 'this deployment can’t start',
@@ -12,6 +13,7 @@ const stops: Record<Whose, string> = {
 /** What a budget stops and puts to sleep. */
 const rests: Record<Whose, string> = {
   organization: 'nothing more can be deployed, and running deployments fall asleep',
+  team: 'its members can’t deploy anything more, nor call models of others, and their running deployments fall asleep',
   member:
     'this member can’t deploy anything more, nor call models of others, and their running deployments fall asleep',
   own: 'you can’t deploy anything more, nor call models of others, and your running deployments fall asleep',
@@ -21,6 +23,7 @@ const rests: Record<Whose, string> = {
 /** Who gets the emails. */
 const recipients: Record<Whose, string> = {
   organization: 'admins get',
+  team: 'admins and the team get',
   member: 'admins and the member get',
   own: 'you and the admins get',
   deployment: 'admins get',
@@ -36,6 +39,7 @@ export const budgets = {
   manage: 'Manage budgets',
   names: {
     organization: () => 'The whole organization',
+    team: (name: string) => `Team ${name}`,
     member: (name: string) => name,
     own: () => 'You',
     deployment: (model: string) => `Deployment of ${model}`,
@@ -65,7 +69,8 @@ export const budgets = {
   emails: 'Emails go out at 50, 80 and 100% of the limit.',
   noEmails: 'This server sends no email. Pages say when 50, 80 and 100% of the limit are spent.',
   scope: 'For',
-  scopes: { organization: 'Organization', member: 'Member', deployment: 'Deployment' },
+  scopes: { organization: 'Organization', team: 'Team', member: 'Member', deployment: 'Deployment' },
+  team: 'Team',
   member: 'Member',
   deployment: 'Deployment',
   ofOwner: (model: string, owner: string) => `${model} · ${owner}`,
@@ -93,6 +98,7 @@ export const budgets = {
   deleted: 'Deleted the budget.',
   noticeTitles: {
     organization: (percent: number) => `${percent}% of the organization’s budget is spent`,
+    team: (percent: number, name: string) => `${percent}% of the budget of the team ${name} is spent`,
     member: (percent: number, name: string) => `${percent}% of the budget of ${name} is spent`,
     own: (percent: number) => `${percent}% of your budget is spent`,
     deployment: (percent: number, model: string) =>

@@ -6,7 +6,6 @@ export const deploymentSettings = {
   sharedWith: (organization: string) => `Every member of ${organization} may call it.`,
   endWords: 'The hardware is released, and requests fail. You cannot undo this.',
   saved: 'Saved.',
-  sharedNow: (organization: string) => `It is shared: every member of ${organization} may call it.`,
   nobodyCalled: 'Nobody called it in the last 30 days.',
   caller: (name: string, requests: string) => `${name} (${requests})`,
   calledBy: (callers: readonly string[], more: number) =>

@@ -33,12 +33,15 @@ export const usage = {
 
   by: {
     day: 'Usage by day',
+    team: 'Usage by team',
     member: 'Usage by member',
     deployment: 'Usage by deployment',
     model: 'Usage by model',
   },
   groupBy: 'Group by',
-  groupHeads: { day: 'Day', member: 'Member', deployment: 'Deployment', model: 'Model' },
+  groupHeads: { day: 'Day', team: 'Team', member: 'Member', deployment: 'Deployment', model: 'Model' },
+  noTeam: 'No team',
+  deletedTeam: 'A deleted team',
   ownOnly: 'This is your own usage. Admins see that of all members.',
   noneInRange: 'No usage on these days',
   range: 'Date range',

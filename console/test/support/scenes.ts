@@ -574,6 +574,13 @@ export const scenes: readonly Scene[] = [
       await see(heading(page, 'Usage by member'))
       await see(page.getByRole('row', { name: /@/ }).first())
     },
+    'usage-by-team': async (page) => {
+      await page.goto('/usage')
+      await page.getByLabel('Date range').selectOption({ label: 'Last 30 days' })
+      await page.getByLabel('Group by').selectOption({ label: 'Team' })
+      await see(heading(page, 'Usage by team'))
+      await see(page.getByRole('rowheader', { name: 'No team' }))
+    },
     billing: async (page) => {
       await page.goto('/billing')
       await see(heading(page, /Pay as you go/))
@@ -585,6 +592,13 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('button', { name: 'Add budget' }).click()
       await dialog(page).getByLabel('For', { exact: true }).selectOption({ label: 'Deployment' })
       await see(dialog(page).getByLabel('Deployment', { exact: true }))
+    },
+    'billing-budget-team': async (page) => {
+      await page.goto('/billing')
+      await page.getByRole('button', { name: 'Add budget' }).click()
+      await dialog(page).getByLabel('For', { exact: true }).selectOption({ label: 'Team' })
+      await dialog(page).getByLabel('At the limit').selectOption('sleep')
+      await see(dialog(page).getByLabel('Team', { exact: true }))
     },
     'billing-budget-delete': async (page) => {
       await page.goto('/billing')
@@ -627,6 +641,34 @@ export const scenes: readonly Scene[] = [
     'organization-programs': async (page) => {
       await page.goto('/organization?tab=programs')
       await see(page.getByText(/^The previous password ends/))
+    },
+    'organization-teams': async (page) => {
+      await page.goto('/organization?tab=teams')
+      await see(page.getByText('2 members'))
+    },
+    'organization-team-new': async (page) => {
+      await page.goto('/organization?tab=teams')
+      await page.getByRole('button', { name: 'Add a team' }).click()
+      await see(dialog(page).getByLabel('Name'))
+    },
+    'organization-team-members': async (page) => {
+      await page.goto('/organization?tab=teams')
+      await page.getByRole('button', { name: 'Actions for Calculus' }).click()
+      await page.getByRole('menuitem', { name: 'Members' }).click()
+      await dialog(page).getByLabel('Find members to add').fill('charles')
+      await see(dialog(page).getByRole('button', { name: 'Add Charles Babbage' }))
+    },
+    'organization-team-rename': async (page) => {
+      await page.goto('/organization?tab=teams')
+      await page.getByRole('button', { name: 'Actions for Calculus' }).click()
+      await page.getByRole('menuitem', { name: 'Rename' }).click()
+      await see(dialog(page).getByLabel('Name'))
+    },
+    'organization-team-delete': async (page) => {
+      await page.goto('/organization?tab=teams')
+      await page.getByRole('button', { name: 'Actions for Calculus' }).click()
+      await page.getByRole('menuitem', { name: 'Delete' }).click()
+      await see(dialog(page).getByRole('button', { name: 'Delete' }))
     },
     'organization-service-new': async (page) => {
       await page.goto('/organization?tab=programs')

@@ -101,6 +101,13 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
     '/v1/organization/members',
   )
   const luigi = members.find(({ email }) => email === 'luigi@example.com')?.user_id
+  const mary = members.find(({ email }) => email === 'mary@example.com')?.user_id
+  const { id: team } = await callByApi<{ id: number }>(page.request, 'POST', '/v1/organization/teams', {
+    name: 'Calculus',
+  })
+  for (const userId of [luigi, mary]) {
+    await callByApi(page.request, 'PUT', `/v1/organization/teams/${team}/members/${userId}`)
+  }
   const budget = { scope: 'member', scope_id: luigi, monthly_limit: '20', at_limit: 'notify' }
   await callByApi(page.request, 'POST', '/v1/billing/budgets', budget)
   const invitationLink = await invite('augustus@example.com', 'member')

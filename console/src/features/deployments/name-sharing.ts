@@ -8,3 +8,13 @@ export function nameSharing(
 ): string {
   return sharedWith === 'organization' ? organization : text.teams.someOf(organization)
 }
+
+/** Says who may call a shared deployment, in a sentence. */
+export function describeSharing(
+  sharedWith: NonNullable<Deployment['shared_with']>,
+  organization: string,
+): string {
+  return sharedWith === 'organization'
+    ? text.deploymentSettings.sharedWith(organization)
+    : text.teams.someMayCall(organization)
+}

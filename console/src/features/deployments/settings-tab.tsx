@@ -11,6 +11,7 @@ import { EngineSection } from './engine-section.tsx'
 import { EditScaling, ScalingSentences } from './instances-section.tsx'
 import { ManagedNotice } from './managed-notice.tsx'
 import { NameSection } from './name-section.tsx'
+import { describeSharing } from './name-sharing.ts'
 import { nameTermination } from './name-termination.ts'
 import { usePayer } from './payer.ts'
 import { RestoreSection } from './restore-section.tsx'
@@ -46,9 +47,7 @@ export function SettingsTab({ deployment }: { deployment: Deployment }) {
         <p className="text-muted">
           {sharedWith === null
             ? words.onlyOwner(owner.name || owner.email)
-            : sharedWith === 'organization'
-              ? words.sharedWith(organization)
-              : text.teams.someMayCall(organization)}
+            : describeSharing(sharedWith, organization)}
         </p>
       </Section>
       <Section title={text.instances.scaling} actions={<EditScaling deployment={deployment} />}>

@@ -4,6 +4,7 @@ import { ConfirmDialog } from '../../components/dialog.tsx'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { describeSharing } from './name-sharing.ts'
 import { nameTermination } from './name-termination.ts'
 import { usePayer } from './payer.ts'
 import { statisticsQuery, useTerminate } from './queries.ts'
@@ -62,7 +63,7 @@ function Callers({ deployment }: { deployment: Deployment }) {
   const more = (data?.members.length ?? 0) - shownCallers
   return (
     <div className="grid gap-1">
-      {deployment.shared_with !== null && <p>{text.deploymentSettings.sharedNow(organization)}</p>}
+      {deployment.shared_with !== null && <p>{describeSharing(deployment.shared_with, organization)}</p>}
       {callers && (
         <p>
           {callers.length === 0

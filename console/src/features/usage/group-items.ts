@@ -1,4 +1,5 @@
 import { sumDecimals } from '../../domain/billing/decimal.ts'
+import { text } from '../../text/index.ts'
 import type { GroupedUsage } from './groups.ts'
 
 type Item = GroupedUsage['items'][number]
@@ -25,6 +26,11 @@ export function groupItems(items: readonly Item[]): UsageRows[] {
 }
 
 function describeGroup(item: Item): Omit<UsageRows, 'items' | 'amount'> {
+  if ('team_id' in item) {
+    const { team_id: id, team_name: name } = item
+    const label = name ?? (id === null ? text.usage.noTeam : text.usage.deletedTeam)
+    return { key: String(id), label, deploymentId: null }
+  }
   if ('email' in item) return { key: String(item.user_id), label: item.email, deploymentId: null }
   const deploymentId = 'deployment_id' in item ? item.deployment_id : null
   return { key: deploymentId ?? item.model_name, label: item.model_name, deploymentId }

@@ -16,7 +16,7 @@ import type { UsageRows } from './group-items.ts'
 import type { GroupedUsage, UsageGroup } from './groups.ts'
 import { TotalRow } from './total-row.tsx'
 
-/** Usage by member, deployment or model, the most expensive first; `usage` is undefined while it loads. */
+/** Usage in groups, the most expensive first; `usage` is undefined while it loads. */
 export function GroupedUsageTable({ usage, group }: { usage: GroupedUsage | undefined; group: UsageGroup }) {
   const canManageBilling = useCan()('manageBilling')
   return (

@@ -16,7 +16,7 @@ export const dailyUsageQuery = (days: RequestedDays) =>
     placeholderData: keepPreviousData,
   })
 
-/** Usage by member, deployment or model. */
+/** Usage by team, member, deployment or model. */
 export const groupedUsageQuery = (days: RequestedDays, group: UsageGroup) =>
   queryOptions({
     queryKey: ['billing', 'usage', days.from ?? null, days.to ?? null, group],

@@ -32,7 +32,7 @@ interface UsageSectionProps {
   measure: Measure
 }
 
-/** Usage of the selected days: as a chart and by meter, or by member, deployment or model. */
+/** Usage of the selected days: as a chart and by meter, or by team, member, deployment or model. */
 export function UsageSection({ days, group, measure }: UsageSectionProps) {
   const daily = useQuery({ ...dailyUsageQuery(days), enabled: group === undefined })
   const grouped = useQuery({ ...groupedUsageQuery(days, group ?? 'model'), enabled: group !== undefined })

@@ -13,6 +13,7 @@ import { findIdSuffixes, nameDeployment } from '../../../domain/deployments/name
 import { organizationDeploymentsQuery } from '../../../domain/deployments/queries.ts'
 import { useMailIsFile } from '../../../domain/installation.ts'
 import { membersQuery } from '../../../domain/members/queries.ts'
+import { teamsQuery } from '../../../domain/teams/queries.ts'
 import { text } from '../../../text/index.ts'
 import { useUpdateBudget, useCreateBudget, budgetsQuery } from './queries.ts'
 
@@ -43,7 +44,7 @@ export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClo
       change.mutate(terms, { onSuccess: finish(text.budgets.saved) })
       return
     }
-    const id = scope === 'member' ? Number(scopeId) : scopeId
+    const id = scope === 'deployment' ? scopeId : Number(scopeId)
     const target = scope === 'organization' ? { scope } : { scope, scope_id: id }
     create.mutate({ ...target, ...terms }, { onSuccess: finish(text.budgets.created) })
   }
@@ -95,22 +96,24 @@ interface Option {
 /** What a new budget can be for. */
 interface ScopeChoices {
   scopes: BudgetScope[]
-  options: { member: Option[]; deployment: Option[] }
+  options: { team: Option[]; member: Option[]; deployment: Option[] }
 }
 
-/** Whatever has no budget yet: the organization, members and deployments. */
+/** Whatever has no budget yet: the organization, teams, members and deployments. */
 function useScopeChoices(): ScopeChoices {
   const { data: budgets = [] } = useQuery(budgetsQuery)
+  const { data: teams = [] } = useQuery(teamsQuery)
   const { data: members = [] } = useQuery(membersQuery)
   const { data: deployments } = useQuery(organizationDeploymentsQuery)
   const items = deployments?.items ?? []
   const suffixes = findIdSuffixes(items)
-  const taken = new Set(budgets.map(({ scope_id: id }) => id))
-  const isFree = ({ id }: Option) => !taken.has(id)
+  const lacksBudget = (scope: BudgetScope, id: Option['id'] | null) =>
+    budgets.every((budget) => budget.scope !== scope || budget.scope_id !== id)
   const options = {
+    team: teams.map(({ id, name }) => ({ id, label: name })).filter(({ id }) => lacksBudget('team', id)),
     member: members
       .map(({ user_id: id, name, email }) => ({ id, label: `${name} (${email})` }))
-      .filter(isFree),
+      .filter(({ id }) => lacksBudget('member', id)),
     deployment: items
       .map((deployment) => ({
         id: deployment.id,
@@ -119,11 +122,10 @@ function useScopeChoices(): ScopeChoices {
           deployment.owner.name || deployment.owner.email,
         ),
       }))
-      .filter(isFree),
+      .filter(({ id }) => lacksBudget('deployment', id)),
   }
-  const hasOrganization = taken.has(null)
-  const scopes = (['organization', 'member', 'deployment'] as const).filter((scope) =>
-    scope === 'organization' ? !hasOrganization : options[scope].length > 0,
+  const scopes = (['organization', 'team', 'member', 'deployment'] as const).filter((scope) =>
+    scope === 'organization' ? lacksBudget(scope, null) : options[scope].length > 0,
   )
   return { scopes, options }
 }
