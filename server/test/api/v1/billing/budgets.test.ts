@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkBudgets } from '../../../../src/features/billing/budgets/check-budgets.ts'
+import { sleepOverBudget } from '../../../../src/features/deployments/changes/sleep-over-budget.ts'
 import type { Client } from '../../../support/client.ts'
 import { deploy, waitForStatus } from '../../../support/deployments.ts'
 import { startMailServer } from '../../../support/mail.ts'
@@ -363,9 +364,15 @@ describe('/v1/billing/budgets', () => {
     await owner.patch(`${path}/${budget.id}`, { monthly_limit: '100' })
     await expect.poll(askAll).toEqual([reached, reached])
     await owner.patch(`${path}/${budget.id}`, { monthly_limit: '1', at_limit: 'sleep' })
-    await checkBudgets(server.application)
+    await checkBudgets(server.application, (each) => sleepOverBudget(server.application, each))
     await expect.poll(askAll).toEqual(['insufficient_quota', reached])
-    await waitForStatus(member, own, 'sleeping')
+    const asleep = await server.application.db
+      .selectFrom('deployments')
+      .select('id')
+      .where('desired_state', '=', 'asleep')
+      .where('id', 'in', [id, own])
+      .execute()
+    expect(asleep).toEqual([{ id: own }])
     await owner.delete(`${teams}/${older}/members/${await findUserId(member)}`)
     await expect.poll(askAll).toEqual([reached, reached])
     expect((await requestDeployment(member)).status).toBe(201)
