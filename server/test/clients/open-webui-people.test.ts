@@ -55,8 +55,6 @@ beforeAll(async () => {
       OPENAI_API_BASE_URL: base_url,
       OPENAI_API_KEY: key,
       ENABLE_FORWARD_USER_INFO_HEADERS: 'True',
-      ENABLE_SIGNUP: 'True',
-      DEFAULT_USER_ROLE: 'user',
       BYPASS_MODEL_ACCESS_CONTROL: 'True',
     },
   })
@@ -73,8 +71,7 @@ beforeAll(async () => {
   people = []
   for (const name of ['Ada', 'Kai', 'Rosa']) {
     const account = await joinClient(server, client, 'viewer')
-    const signedUp = await askOpenWebUi(url, '/api/v1/auths/signup', { name, email: account.email, password })
-    const { token } = (await signedUp.json()) as { token: string }
+    const { token } = await createUser({ name, email: account.email, password }, people[0]?.token)
     const userId = (await account.get('/v1/auth/session')).body.user.id
     people.push({ ...account, token, userId })
   }
@@ -85,6 +82,17 @@ afterAll(async () => {
   await started?.close()
   if (folder !== undefined) await rm(folder, { recursive: true, force: true })
 })
+
+/** The first user signs up, which makes them the admin and ends signing up. The admin adds the others. */
+async function createUser(
+  user: { name: string; email: string; password: string },
+  admin: string | undefined,
+): Promise<{ token: string }> {
+  const path = admin === undefined ? '/api/v1/auths/signup' : '/api/v1/auths/add'
+  const response = await askOpenWebUi(url, path, { ...user, role: 'user' }, admin)
+  expect(response.status, await response.clone().text()).toBe(200)
+  return (await response.json()) as { token: string }
+}
 
 async function chat({ token }: { token: string }, content = 'What is 27 + 15?'): Promise<string> {
   const body = { model: 'berth-tiny', stream: true, messages: [{ role: 'user', content }] }
