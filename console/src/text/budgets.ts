@@ -35,7 +35,7 @@ export const budgets = {
   none: 'No budgets yet',
   noneHint:
     'A budget tells you when spending reaches 50, 80 and 100% of a limit, and can stop new deployments or put running ones to sleep.',
-  ownHint: 'Limits of what your deployments may cost in this period.',
+  ownHint: 'Limits of what you, your teams and your deployments may spend in this period.',
   manage: 'Manage budgets',
   names: {
     organization: () => 'The whole organization',
