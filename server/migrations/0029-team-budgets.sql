@@ -1,4 +1,5 @@
--- The team that has a person's usage of a deployment: the oldest of theirs with which it is shared, or else their oldest.
+-- The team that has a person's usage of a deployment: the oldest of theirs with which it is shared, or else
+-- their oldest.
 CREATE FUNCTION usage_team(organization bigint, person bigint, shared jsonb) RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT team_id FROM team_members WHERE organization_id = organization AND user_id = person
   ORDER BY coalesce(shared -> 'teams' @> to_jsonb(team_id), false) DESC, team_id LIMIT 1

@@ -44,7 +44,7 @@ beforeAll(async () => {
     worker: false,
     runtime: createScriptedRuntime(undefined, () => now),
     clock: () => now,
-    settings: { ROLE: 'api', BILLING_TRIAL_CREDIT: '100000', PRICES_FILE: prices },
+    settings: { BILLING_TRIAL_CREDIT: '100000', PRICES_FILE: prices },
   })
 })
 afterAll(async () => {

@@ -9,8 +9,8 @@ import type { UsagePeriod } from './summary.ts'
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 
 /**
- * What a member's requests cost at the deployments of others, or what a team has of the usage. Decimal strings
- * in the account's currency.
+ * What a member's requests cost at the deployments of others, or what a team has of the usage. Decimal
+ * strings in the account's currency.
  */
 export interface CallCost {
   organizationId: number

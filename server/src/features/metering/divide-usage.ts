@@ -7,9 +7,10 @@ import { ownerTeam } from './usage-team.ts'
 
 /**
  * The common table `shares`: what each caller and each team has of the usage of the hours in [from, to),
- * sealed and `open`. Tokens belong to the caller, and to their team as of the request. Of an instance's seconds, each caller has the engine's work for
- * them in that hour; if several at the same time add up to more, they have their shares. The rest belongs to
- * the deployment's owner (`user_id` is null), so that each hour's shares add up to it.
+ * sealed and `open`. Tokens belong to the caller, and to their team as of the request. Of an instance's
+ * seconds, each caller has the engine's work for them in that hour; if several at the same time add up to
+ * more, they have their shares. The rest belongs to the deployment's owner (`user_id` is null), so that each
+ * hour's shares add up to it.
  */
 export function divideUsage(
   organizationId: number,

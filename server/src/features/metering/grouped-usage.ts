@@ -52,7 +52,7 @@ export function listDailyUsage(
   })
 }
 
-/** As `listDailyUsage`, by team, person, deployment or model as in `sumCallerUsage`; `userId`: only this person. */
+/** As `listDailyUsage`, in groups of `sumCallerUsage`; `userId`: only this person. */
 export function listGroupedUsage(
   deps: Deps,
   organizationId: number,

@@ -32,7 +32,7 @@ export async function checkBudgets(deps: Deps, onExhausted?: OnExhausted): Promi
   return budgets.length > 0
 }
 
-/** Keeps those whose usage an exhausted budget counts from calling the deployments of others until the period ends. */
+/** Keeps those whose calls an exhausted budget counts from calling others' deployments in this period. */
 async function setExhausted({ db }: Deps, standing: BudgetStanding): Promise<void> {
   const { budget, periodEnd } = standing
   const isOfPeople = budget.scope === 'member' || budget.scope === 'team'

@@ -30,7 +30,7 @@ export interface BudgetTerms {
   atLimit: LimitAction
 }
 
-/** A standing with the name of the team or the member, or the model of the deployment; null for the organization. */
+/** A standing with the name of the team or member, or the model; null for the organization. */
 export type NamedStanding = BudgetStanding & { scopeName: string | null }
 
 /** The budgets of the viewer's current organization with what was spent of each, oldest first. */

@@ -160,7 +160,7 @@ export async function findOwners(
   return new Map(owners.map(({ id, user_id: userId, team_id: teamId }) => [id, { userId, teamId }]))
 }
 
-/** The team that has what a member's deployment costs while no one calls it; for a new one, null as its id. */
+/** The team that has the idle time of a member's deployment, or of a new one, whose id is null. */
 export async function findOwnerTeam(
   db: Database,
   owned: { organizationId: number; userId: number; deploymentId: string | null },
