@@ -122,7 +122,7 @@ function addUp<Sum extends Omit<DaySum, 'date'>, Group>(
   return [...items.keys()].toSorted().map((key) => items.get(key)!)
 }
 
-/** A person's usage of a deployment that a team has, by meter and dimensions. Quantity and amount are decimals. */
+/** A person's usage of a deployment that a team has, by meter and dimensions, in decimals. */
 interface CallerUsage {
   deploymentId: string
   modelName: string
