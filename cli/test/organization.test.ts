@@ -156,10 +156,9 @@ test('teams: made with members, changed, shared with, limited, and deleted by th
   expect((await client.post('/v1/billing/budgets', budget)).status).toBe(200)
   expect((await shell.berth(['budgets'])).stdout).toMatch(/\d+ +Research +7 usd/)
   const person = await openShell({ BERTH_URL: served.server.url }, rosa)
-  expect(await person.json(['budgets'])).toMatchObject([
-    { scope: 'organization' },
-    { scope: 'team', scope_name: 'Research' },
-  ])
+  expect(await person.json(['budgets'])).toContainEqual(
+    expect.objectContaining({ scope: 'team', scope_name: 'Research' }),
+  )
   expect((await person.berth(['teams', 'rm', 'Research'])).code).toBe(1)
   await person.close()
 
@@ -172,5 +171,5 @@ test('teams: made with members, changed, shared with, limited, and deleted by th
   expect((await share('--off')).stderr).toBe('berth-tiny is no longer shared.\n')
   expect((await shell.berth(['teams', 'rm', 'Research'])).stderr).toBe('Deleted Research.\n')
   expect(await shell.json(['teams'])).toEqual([])
-  expect(await shell.json(['budgets'])).toMatchObject([{ scope: 'organization' }])
+  expect((await shell.json(['budgets'])).map(({ scope }: any) => scope)).not.toContain('team')
 })
