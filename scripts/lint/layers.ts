@@ -89,7 +89,8 @@ const features: Readonly<Record<string, readonly string[]>> = {
   billing: ['audit', 'mail', 'organizations', 'metering', 'alerts', 'teams'],
   placement: ['catalog', 'metering'],
   'own-models': ['audit', 'organizations', 'catalog', 'placement'],
-  installation: ['accounts', 'second-factors', 'own-models'],
+  endpoints: ['audit', 'organizations', 'own-models'],
+  installation: ['accounts', 'second-factors', 'own-models', 'endpoints'],
   weights: ['catalog', 'own-models', 'placement'],
   deployments: [
     'audit',

@@ -4,6 +4,7 @@ import { createHmac } from 'node:crypto'
 export type KeyPurpose =
   | 'cache-salt'
   | 'email_verification'
+  | 'endpoint keys'
   | 'engine'
   | 'fingerprint'
   | 'hub tokens'

@@ -8,7 +8,10 @@ const tagLength = 16
 
 /** The purpose of a secret, and the row that holds it, such as `user:7`. */
 export interface SecretUse {
-  purpose: Extract<KeyPurpose, 'second-factor secrets' | 'hub tokens' | 'id tokens' | 'repeated responses'>
+  purpose: Extract<
+    KeyPurpose,
+    'second-factor secrets' | 'hub tokens' | 'endpoint keys' | 'id tokens' | 'repeated responses'
+  >
   owner: string
 }
 

@@ -144,6 +144,8 @@ export const errorCodes = {
     meaning: 'The organization has as many service members as it can.',
   },
   team_exists: { kind: 'conflict', meaning: 'The organization has a team of this name.' },
+  endpoint_exists: { kind: 'conflict', meaning: 'The organization has an endpoint of this name.' },
+  too_many_endpoints: { kind: 'conflict', meaning: 'The organization has as many endpoints as it can.' },
   too_many_teams: { kind: 'conflict', meaning: 'The organization has as many teams as it can.' },
   deployments_active: {
     kind: 'conflict',

@@ -1,6 +1,5 @@
-import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
-import { commaList } from './values.ts'
+import { networkList } from './values.ts'
 
 /** The alerts that leave the installation as webhooks. */
 export interface AlertsConfig {
@@ -30,12 +29,7 @@ const address = z
 export const alertsSettings = {
   ALERT_WEBHOOK_URL: address.optional(),
   ALERT_WEBHOOK_SECRET: secret.optional(),
-  WEBHOOK_NETWORKS: commaList
-    .refine(
-      (networks) => networks.every((network) => ipaddr.isValidCIDR(network)),
-      'must be networks separated by commas, such as 10.0.0.0/8, fd00::/8',
-    )
-    .default([]),
+  WEBHOOK_NETWORKS: networkList,
 }
 
 export function readAlerts(

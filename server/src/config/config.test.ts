@@ -82,6 +82,7 @@ const badValues: Record<string, string[]> = {
   ],
   ALERT_WEBHOOK_SECRET: ['hush', 'whsec_', 'whsec_c2hvcnQ=', `whsec_${'x'.repeat(100)}`, 'whsec_not base64'],
   WEBHOOK_NETWORKS: ['10.0.0.1', 'example.com', '10.0.0.0/99'],
+  ENDPOINT_NETWORKS: ['10.0.0.1', 'example.com', '10.0.0.0/99'],
   MAIL_URL: ['mail.example.com', 'hidden', 'https://hidden.example.com', 'smtp://'],
   MAIL_FROM: ['nobody', 'a@b@c', 'A <a@b>\nBcc: c@d'],
   HF_ENDPOINT: ['huggingface.co', 'file:///etc'],
@@ -166,6 +167,7 @@ const freeTexts = [
   'CATALOG_FILE',
   'PRICES_FILE',
   'INSTANCE_TYPES_FILE',
+  'ENDPOINT_CA_FILE',
   'HF_TOKEN',
   'NO_PROXY',
   'OIDC_CLIENT_ID',
@@ -449,6 +451,14 @@ test('the currency is that of the instance type file', () => {
   ])
 })
 
+test('the certificates of endpoints are read at the start', () => {
+  for (const ENDPOINT_CA_FILE of ['/nowhere/ca.pem', import.meta.filename]) {
+    expect(problemsOf({ ENDPOINT_CA_FILE })).toEqual([
+      expect.stringMatching(/^ENDPOINT_CA_FILE: must be a file of certificates in PEM \(/),
+    ])
+  }
+})
+
 test('.env.example lists exactly the settings, each commented out below its description', () => {
   const lines = readFileSync(resolve(import.meta.dirname, '../../../.env.example'), 'utf8').split('\n')
   const settings = lines.flatMap((line, index) => {
@@ -457,7 +467,7 @@ test('.env.example lists exactly the settings, each commented out below its desc
     return name === undefined ? [] : [name]
   })
   expect(settings.toSorted()).toEqual(settingNames.toSorted())
-  expect(settings.length).toBeLessThanOrEqual(90)
+  expect(settings.length).toBeLessThanOrEqual(92)
   expect(lines.filter((line) => line !== '' && !line.startsWith('#'))).toEqual([])
 })
 

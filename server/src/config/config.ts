@@ -5,6 +5,8 @@ import { alertsSettings, readAlerts } from './alerts.ts'
 import type { AlertsConfig } from './alerts.ts'
 import { billingSettings, readBilling } from './billing.ts'
 import type { BillingConfig } from './billing.ts'
+import { endpointsSettings, readEndpoints } from './endpoints.ts'
+import type { EndpointsConfig } from './endpoints.ts'
 import { httpSettings, readHttp } from './http.ts'
 import type { HttpConfig } from './http.ts'
 import { inferenceSettings, readInference } from './inference.ts'
@@ -25,6 +27,7 @@ export interface Config
   extends ProcessConfig, HttpConfig, AccessConfig, InferenceConfig, ModelsConfig, RuntimesConfig {
   mail: MailConfig
   alerts: AlertsConfig
+  endpoints: EndpointsConfig
   /** null when SSO is not configured */
   sso: SsoConfig | null
   billing: BillingConfig
@@ -44,6 +47,7 @@ const environment = z.object({
   ...accessSettings,
   ...mailSettings,
   ...alertsSettings,
+  ...endpointsSettings,
   ...inferenceSettings,
   ...modelsSettings,
   ...runtimesSettings,
@@ -79,6 +83,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     ...readRuntimes(settings, problems),
     mail: readMail(settings, server.publicUrl),
     alerts: readAlerts(settings, problems),
+    endpoints: readEndpoints(settings, problems),
     sso: readSso(settings, problems),
     billing: readBilling(settings, models.instanceTypesFile, problems),
   }

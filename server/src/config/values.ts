@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
 /** Trimmed text; optional. */
@@ -103,3 +104,11 @@ export const commandLine = z
     const [program = '', ...args] = text.split(/ +/)
     return [program, ...args]
   })
+
+/** Networks in CIDR notation, separated by commas; none by default. */
+export const networkList = commaList
+  .refine(
+    (networks) => networks.every((network) => ipaddr.isValidCIDR(network)),
+    'must be networks separated by commas, such as 10.0.0.0/8, fd00::/8',
+  )
+  .default([])

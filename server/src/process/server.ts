@@ -23,6 +23,7 @@ import { ownInvitationRoutes, publicInvitationRoutes } from '../features/invitat
 import { repeatCreations } from '../features/idempotency/creating-routes.ts'
 import { invitationRoutes } from '../features/invitations/routes.ts'
 import { installationRoutes } from '../features/installation/routes.ts'
+import { endpointRoutes } from '../features/endpoints/routes.ts'
 import { ownModelRoutes } from '../features/own-models/routes.ts'
 import { modelFileRoutes } from '../features/own-models/uploads/file-routes.ts'
 import { uploadRoutes } from '../features/own-models/uploads/routes.ts'
@@ -294,6 +295,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
   })
   catalogRoutes(signedIn, { ...application, readDefaults: () => readDefaults(application) })
   ownModelRoutes(signedIn, application)
+  endpointRoutes(signedIn, application)
   placementRoutes(signedIn, application)
   weightRoutes(signedIn, application)
   deploymentRoutes(signedIn, application)

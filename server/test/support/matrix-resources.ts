@@ -11,6 +11,7 @@ import { createPortalSession } from '../../src/features/billing/processor/hosted
 import { getAccountOf } from '../../src/features/billing/account/store.ts'
 import { createOrganization } from '../../src/features/organizations/create-organization.ts'
 import { createServiceMember } from '../../src/features/service-members/create-service-member.ts'
+import { addEndpoint } from '../../src/features/endpoints/manage-endpoints.ts'
 import { createTeam, setTeamMember } from '../../src/features/teams/manage-teams.ts'
 import { createClient, registerClient } from './client.ts'
 import type { Account } from './organizations.ts'
@@ -158,6 +159,17 @@ export async function addModel({ server, tenants }: Caller): Promise<string> {
     managedBy: null,
   }
   return (await importModel(server.application, owner, request)).id
+}
+
+/** Nothing has this port of the server's own machine, which endpoints may not reach either. */
+export const unreachableEndpoint = 'https://localhost:1'
+
+/** Adds an endpoint to the first tenant and returns its id. */
+export async function addEndpointOf({ server, tenants }: Caller): Promise<string> {
+  const settings = { name: newEmail(), baseUrl: unreachableEndpoint, key: 'sk-secret' }
+  const rest = { header: null, models: null, prices: null }
+  const owner = toViewer(tenants.members.super_admin)
+  return (await addEndpoint(server.application, owner, { ...settings, ...rest })).endpoint.id
 }
 
 /** Starts an upload to the first tenant and returns its id. */

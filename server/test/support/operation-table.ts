@@ -2,12 +2,14 @@ import { registerClient } from './client.ts'
 import type { Client } from './client.ts'
 import {
   addBudget,
+  addEndpointOf,
   addWebhook,
   addCard,
   addInvitationFor,
   addMember,
   addServiceMember,
   addTeam,
+  unreachableEndpoint,
   addModel,
   addOpenInvitation,
   addPerson,
@@ -158,6 +160,12 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /api/v1/deployable-models                              401        200     200     200    200          200       -
   GET    /api/v1/deployable-models/{model_id}                   401        200     200     200    200          200       -
   GET    /api/v1/weights                                        401        200     200     200    200          200       -
+  GET    /api/v1/endpoints                                      401        200     200     200    200          200       -
+  POST   /api/v1/endpoints                                      401        403     403     201    201          201       endpoint.created
+  GET    /api/v1/endpoints/{endpoint_id}                        401        200     200     200    200          404       -
+  PATCH  /api/v1/endpoints/{endpoint_id}                        401        403     403     200    200          404       endpoint.updated
+  DELETE /api/v1/endpoints/{endpoint_id}                        401        403     403     204    204          404       endpoint.deleted
+  POST   /api/v1/endpoints/{endpoint_id}/check                  401        403     403     200    200          404       endpoint.checked
   POST   /api/v1/deployable-models/inspect                      401        403     200     200    200          200       -
   POST   /api/v1/deployable-models                              401        403     403     201    201          201       model.imported
   PATCH  /api/v1/deployable-models/{model_id}                   401        403     403     200    200          404       model.updated
@@ -536,6 +544,20 @@ const requests: Record<string, MakeRequest> = {
   'POST /v1/billing/webhook': () => ({ body: { id: 'evt_1', type: 'invoice.paid' } }),
   'GET /v1/models/{model}': (caller) => ({ parameters: { model: findDeployment(caller) } }),
   'GET /api/v1/deployable-models/{model_id}': () => ({ parameters: { model_id: 'berth-tiny' } }),
+  'POST /api/v1/endpoints': () => ({ body: { name: newEmail(), base_url: unreachableEndpoint } }),
+  'GET /api/v1/endpoints/{endpoint_id}': async (caller) => ({
+    parameters: { endpoint_id: await addEndpointOf(caller) },
+  }),
+  'PATCH /api/v1/endpoints/{endpoint_id}': async (caller) => ({
+    parameters: { endpoint_id: await addEndpointOf(caller) },
+    body: { name: newEmail() },
+  }),
+  'DELETE /api/v1/endpoints/{endpoint_id}': async (caller) => ({
+    parameters: { endpoint_id: await addEndpointOf(caller) },
+  }),
+  'POST /api/v1/endpoints/{endpoint_id}/check': async (caller) => ({
+    parameters: { endpoint_id: await addEndpointOf(caller) },
+  }),
   'POST /api/v1/deployable-models/inspect': () => ({ body: { huggingface: 'acme/Small-GGUF' } }),
   'POST /api/v1/deployable-models': () => ({
     body: { huggingface: 'acme/Small-GGUF', model_name: newModelName() },

@@ -13,6 +13,7 @@ export interface AuditTarget {
     | 'member'
     | 'invitation'
     | 'model'
+    | 'endpoint'
     | 'deployment'
     | 'payment_method'
     | 'budget'

@@ -1,5 +1,6 @@
 import { deriveKey } from '../../base/derive-key.ts'
 import type { Database } from '../../database/tables.ts'
+import { hasEndpointKeys, reencryptEndpointKeys } from '../endpoints/endpoint-keys.ts'
 import { hasHubTokens, reencryptHubTokens } from '../own-models/hub-tokens.ts'
 import { hasTotpSecrets, reencryptSecrets } from '../second-factors/reencrypt-secrets.ts'
 
@@ -38,15 +39,17 @@ export async function checkSecretKey(
         `SECRET_KEY differs from the key that the engines of ${live} deployments were started with. Start with the old SECRET_KEY and terminate the deployments, then change it.`,
       )
     }
-    if ((await hasTotpSecrets(transaction)) || (await hasHubTokens(transaction))) {
+    const has = [hasTotpSecrets, hasHubTokens, hasEndpointKeys].map((find) => find(transaction))
+    if ((await Promise.all(has)).includes(true)) {
       if (previousKey === null || !stored.fingerprint.equals(deriveKey(previousKey, 'fingerprint'))) {
         throw new Error(
-          'Secrets of authenticator apps or tokens of the Hub are encrypted with the old SECRET_KEY. Set PREVIOUS_SECRET_KEY to it for this start, so that they can be encrypted with the new one.',
+          'Secrets of authenticator apps, tokens of the Hub or keys of endpoints are encrypted with the old SECRET_KEY. Set PREVIOUS_SECRET_KEY to it for this start, so that they can be encrypted with the new one.',
         )
       }
       const keys = { from: previousKey, to: secretKey }
       await reencryptSecrets(transaction, keys)
       await reencryptHubTokens(transaction, keys)
+      await reencryptEndpointKeys(transaction, keys)
     }
     await transaction.updateTable('secret_key_fingerprints').set({ fingerprint }).execute()
   })

@@ -9,7 +9,7 @@ const ownReads = { running: 2, waiting: 8 }
 
 type RunRead = <Value>(organizationId: number, read: () => Promise<Value>) => Promise<Value>
 
-/** Limits how many repositories and files are read at a time, for each organization. Throws `server_busy`. */
+/** Limits how much is read from other servers at a time, for each organization. Throws `server_busy`. */
 export function limitReads(): RunRead {
   const limit = pLimit(maxReads)
   const own = new Map<number, ReturnType<typeof pLimit>>()
@@ -25,7 +25,7 @@ export function limitReads(): RunRead {
     }
     throw new ApplicationError(
       'server_busy',
-      'The server reads many repositories and files now. Try again later.',
+      'The server reads much from other servers now. Try again later.',
       5,
     )
   }

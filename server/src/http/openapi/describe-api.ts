@@ -40,6 +40,7 @@ ${codesOfAnyRoute.map((code) => `- ${statusOf(code)} \`${code}\`: ${errorCodes[c
 const tags = [
   { name: 'Accounts', description: 'Sign-up, sign-in and the session' },
   { name: 'Catalog', description: 'Deployable models' },
+  { name: 'Endpoints', description: 'Servers with OpenAI’s protocol that already run' },
   { name: 'Deployments', description: 'Running models' },
   { name: 'Organization', description: 'The current organization and its members' },
   { name: 'Invitations', description: 'Invitations to an organization' },
