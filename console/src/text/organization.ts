@@ -5,6 +5,7 @@ export const organization = {
     people: 'People',
     programs: 'Programs',
     teams: 'Teams',
+    endpoints: 'Endpoints',
     invitations: 'Invitations',
     settings: 'Settings',
     audit: 'Audit log',

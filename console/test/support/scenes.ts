@@ -638,6 +638,21 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('button', { name: 'Actions for joan@example.com' }).click()
       await see(page.getByRole('menuitem', { name: 'Cancel invitation' }))
     },
+    'organization-endpoints': async (page) => {
+      await page.goto('/organization?tab=endpoints')
+      await see(page.getByText('Research cluster'))
+    },
+    'organization-endpoint-new': async (page) => {
+      await page.goto('/organization?tab=endpoints')
+      await page.getByRole('button', { name: 'Add an endpoint' }).click()
+      await see(dialog(page).getByLabel('Address'))
+    },
+    'organization-endpoint-check': async (page) => {
+      await page.goto('/organization?tab=endpoints')
+      await page.getByRole('button', { name: 'Actions for Research cluster' }).click()
+      await page.getByRole('menuitem', { name: 'Check' }).click()
+      await see(dialog(page).getByText('Problem'))
+    },
     'organization-programs': async (page) => {
       await page.goto('/organization?tab=programs')
       await see(page.getByText(/^The previous password ends/))

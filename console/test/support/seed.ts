@@ -75,6 +75,8 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
 
   await addWebhook(page)
 
+  await addEndpoint(page)
+
   const invite = async (email: string, role: string) => {
     await callByApi(page.request, 'POST', '/v1/organization/invitations', { email, role })
     return server.waitForMailedLink(email, 'Analytical Engines')
@@ -161,6 +163,17 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
   await newcomer.context.close()
   await context.close()
   return seed
+}
+
+/** Adds an endpoint that may not be reached, so that its check fails without a request to anybody. */
+async function addEndpoint({ request }: Page): Promise<void> {
+  await callByApi(request, 'POST', '/api/v1/endpoints', {
+    name: 'Research cluster',
+    base_url: 'https://localhost/v1',
+    key: 'sk-example',
+    models: [{ name: 'llama-3.3-70b' }],
+    prices: { input: '0.25', output: '2' },
+  })
 }
 
 /** Sets a webhook that may not be reached, so that its test alert fails without a request to anybody. */

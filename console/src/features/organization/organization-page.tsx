@@ -25,6 +25,9 @@ const contents: Record<Tab, ComponentType<ContentProps>> = {
   people: PeopleTab,
   programs: lazyPart(() => import('./service-members/programs-tab.tsx').then((module) => module.ProgramsTab)),
   teams: lazyPart(() => import('./teams/teams-section.tsx').then((module) => module.TeamsSection)),
+  endpoints: lazyPart(() =>
+    import('./endpoints/endpoints-section.tsx').then((module) => module.EndpointsSection),
+  ),
   invitations: lazyPart(() => import('./invitation-list.tsx').then((module) => module.InvitationList)),
   settings: lazyPart(() => import('./settings-tab.tsx').then((module) => module.SettingsTab)),
   audit: lazyPart(() => import('./audit/audit-log.tsx').then((module) => module.AuditLog)),
@@ -42,6 +45,7 @@ export function OrganizationPage() {
   const allowed: Tab[] = [
     'people',
     ...(can('manageMembers') ? (['programs', 'teams'] as const) : []),
+    ...(can('manageModels') ? (['endpoints'] as const) : []),
     ...(mayInvite ? (['invitations'] as const) : []),
     'settings',
     ...(can('readAuditLog') ? (['audit'] as const) : []),
