@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { networkList, optionalText } from './values.ts'
 
 /** How the server reaches the endpoints of organizations. */
