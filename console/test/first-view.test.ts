@@ -11,8 +11,8 @@ const site = useConsole(startConsoleTestServer)
 const mostBytes = { firstView: 115_000, withIdleCode: 170_000 }
 /** A deployment's page needs more. */
 const mostOfDeployment = 124_500
-/** What a page may ask the API before it shows its content */
-const mostRequests = 8
+/** What a page may ask the API until it is idle; how many come before its content depends on the machine */
+const mostRequests = 12
 
 test('each page is small, and sends each first request once', async () => {
   const { page, context } = await site.visit()
@@ -46,7 +46,8 @@ test('each page is small, and sends each first request once', async () => {
     const { requests, allRequests } = view
     console.info(`${path}: ${first} bytes, ${first + late} with idle code`)
     console.info(`${path}: ${requests.length} requests, ${allRequests.length} until it is idle`)
-    expect.soft(requests.length, `${path}\n${requests.join('\n')}`).toBeLessThanOrEqual(mostRequests)
+    const all = `${path}\n${allRequests.join('\n')}`
+    expect.soft(allRequests.length, all).toBeLessThanOrEqual(mostRequests)
     const most = path.startsWith('/deployments/') ? mostOfDeployment : mostBytes.firstView
     expect.soft(first, `${path}\n${list}`).toBeLessThanOrEqual(most)
     expect.soft(first + late, `${path}\n${list}`).toBeLessThanOrEqual(mostBytes.withIdleCode)
