@@ -1,6 +1,6 @@
 import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { Suspense, useEffect } from 'react'
+import { Suspense, useEffect, useState } from 'react'
 import { organizationQuery, useSession } from '../../api/session.ts'
 import { useDocumentTitle } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
@@ -20,6 +20,7 @@ export function PlaygroundPage() {
   useDocumentTitle(text.pages.playground.title)
   useClearOnOwnerChange()
   const search = useSearch({ from: '/app/playground' })
+  const [isSwitched, setSwitched] = useState(false)
   const navigate = useNavigate({ from: '/playground' })
   const { targets, error, retry } = usePlaygroundTargets()
   const ids = [...new Set(search.deployment?.split(',').filter(Boolean))]
@@ -32,15 +33,20 @@ export function PlaygroundPage() {
       <h1 id="heading" className="text-xl font-semibold tracking-tight">
         {text.pages.playground.title}
       </h1>
-      <SegmentedControl
-        label={text.playground.view}
-        value={view}
-        onValueChange={(tab) => void navigate({ search: { tab } })}
-        options={[
-          { value: 'chat', label: text.playground.chat },
-          { value: 'embeddings', label: text.playground.embeddings },
-        ]}
-      />
+      <div ref={isSwitched ? focusChosen : undefined}>
+        <SegmentedControl
+          label={text.playground.view}
+          value={view}
+          onValueChange={(tab) => {
+            setSwitched(true)
+            void navigate({ search: { tab } })
+          }}
+          options={[
+            { value: 'chat', label: text.playground.chat },
+            { value: 'embeddings', label: text.playground.embeddings },
+          ]}
+        />
+      </div>
     </>
   )
   const View = view === 'chat' ? ChatView : EmbeddingsView
@@ -70,6 +76,11 @@ export function PlaygroundPage() {
       )}
     </div>
   )
+}
+
+/** Each view has the control of its own, so that the focus in one ends with it. */
+function focusChosen(control: HTMLElement | null) {
+  control?.querySelector<HTMLInputElement>('input:checked')?.focus()
 }
 
 /** Clears the conversation before another person can see it. */
