@@ -2,20 +2,21 @@ import { useQuery } from '@tanstack/react-query'
 import { Suspense } from 'react'
 import type { Profile } from '../../contract.ts'
 import { useSession } from '../../api/session.ts'
-import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
-import { ErrorMessage, Skeleton } from '../../components/states.tsx'
-import { useMailIsFile, usePasswordsAllowed } from '../../domain/installation.ts'
-import { ssoProvidersQuery, useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
+import { Skeleton } from '../../components/states.tsx'
+import { usePasswordsAllowed } from '../../domain/installation.ts'
+import { ssoProvidersQuery } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { sections } from './sections.ts'
 
-// Below the first screen
+// Below the first screen; most people have a password.
 const ChangePasswordForm = lazyPart(() =>
   import('./change-password-form.tsx').then((module) => module.ChangePasswordForm),
 )
+
+const SetPassword = lazyPart(() => import('./set-password.tsx').then((module) => module.SetPassword))
 
 /** The sign-in method and the password. */
 export function SignInSection({ profile }: { profile: Profile }) {
@@ -38,44 +39,11 @@ export function SignInSection({ profile }: { profile: Profile }) {
       </dl>
       {passwords && (
         <div className="mt-5 grid gap-3 border-t pt-5">
-          {profile.has_password ? (
-            <Suspense fallback={<Skeleton className="h-36" />}>
-              <ChangePasswordForm />
-            </Suspense>
-          ) : (
-            <SetPassword profile={profile} />
-          )}
+          <Suspense fallback={<Skeleton className="h-36" />}>
+            {profile.has_password ? <ChangePasswordForm /> : <SetPassword profile={profile} />}
+          </Suspense>
         </div>
       )}
     </Section>
-  )
-}
-
-/** Emails a link to set a password, for an account that signs in through a provider. */
-function SetPassword({ profile }: { profile: Profile }) {
-  const request = useRequestPasswordReset()
-  const isFile = useMailIsFile()
-  return (
-    <>
-      <p role="status">
-        {request.isSuccess
-          ? isFile
-            ? text.profile.linkWritten
-            : text.profile.linkSent(profile.email)
-          : isFile
-            ? text.profile.noMail
-            : text.profile.hasNoPassword}
-      </p>
-      <ErrorMessage error={request.error} />
-      {!request.isSuccess && (
-        <Button
-          className="justify-self-start"
-          busy={request.isPending}
-          onClick={() => request.mutate(profile.email)}
-        >
-          {text.profile.setPassword}
-        </Button>
-      )}
-    </>
   )
 }
