@@ -5,7 +5,7 @@ import { callByApi, createPerson, deployByApi, registerByApi, see } from './supp
 
 const site = useConsole(startConsoleTestServer)
 
-test('a deployment says what file manages it; its settings and policy warn that the file overwrites a change', async () => {
+test('a deployment says what file manages it; its settings, sharing and policy warn that the file overwrites a change', async () => {
   const { page } = await site.visit()
   await registerByApi(page, createPerson())
   const id = await deployByApi(page)
@@ -19,6 +19,10 @@ test('a deployment says what file manages it; its settings and policy warn that 
   await page.reload()
   await see(page.getByText('Managed by platform'))
   await see(page.getByText(warning))
-  await page.getByRole('button', { name: 'Edit scaling and sleep' }).click()
-  await see(page.getByRole('dialog').getByText(warning))
+  for (const name of ['Share', 'Edit scaling and sleep']) {
+    await page.getByRole('button', { name, exact: true }).first().click()
+    const dialog = page.getByRole('dialog')
+    await see(dialog.getByText(warning))
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+  }
 })

@@ -6,6 +6,7 @@ import { SameCommand } from '../../domain/cli/same-command.tsx'
 import { toCommandName, writeCommand } from '../../domain/cli/write-command.ts'
 import { nameDeployment } from '../../domain/deployments/names.ts'
 import { text } from '../../text/index.ts'
+import { ManagedNotice } from './managed-notice.tsx'
 import { nameSharing } from './name-sharing.ts'
 import { usePayer } from './payer.ts'
 import { useUpdateDeployment } from './queries.ts'
@@ -53,6 +54,7 @@ export function ShareDialog({ deployment, open, onOpenChange }: ShareDialogProps
       disabled={!isShared && isNobody(chosen)}
       onConfirm={submit}
     >
+      <ManagedNotice deployment={deployment} />
       {isShared ? (
         <p>{words.stopWords}</p>
       ) : (
