@@ -4,6 +4,7 @@ CREATE TABLE deployments (
   organization_id        bigint NOT NULL REFERENCES organizations (id),
   shared_with            jsonb CHECK (shared_with = '"organization"' OR jsonb_typeof(shared_with) = 'object'),
   alias                  text CHECK (alias ~ '^[A-Za-z0-9._:/-]{1,128}$'),
+  alias_order            integer CHECK (alias_order > 0),
   model_name             text NOT NULL,
   model_format           text NOT NULL,
   model_size_in_billions double precision NOT NULL,
@@ -69,6 +70,7 @@ CREATE INDEX deployments_due_idx ON deployments (reconcile_at) WHERE reconcile_a
 COMMENT ON COLUMN deployments.shared_with IS
   '"organization": every member whose current organization it is may call the deployment; {"teams", "members"}: those with these ids; NULL if only its owner may';
 COMMENT ON COLUMN deployments.alias IS 'A further name for requests, which several deployments may have';
+COMMENT ON COLUMN deployments.alias_order IS 'Requests by the alias go to the deployments of the lowest order that can serve; those without one come last';
 COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment; JSON with a version, which stored-model.ts writes and parses';
 COMMENT ON COLUMN deployments.adapters IS 'The LoRAs that the deployment serves, copied from the catalog when they were added';
 COMMENT ON COLUMN deployments.engine_options IS 'Options of the engine''s command line, by name without dashes';
@@ -195,8 +197,8 @@ $$;
 CREATE TRIGGER deployments_created AFTER INSERT OR DELETE ON deployments
   FOR EACH ROW EXECUTE FUNCTION notify_deployment_changed();
 CREATE TRIGGER deployments_changed AFTER UPDATE ON deployments FOR EACH ROW
-  WHEN ((OLD.status, OLD.failure_reason, OLD.model_name, OLD.alias, OLD.shared_with, OLD.cache_scope, OLD.adapters)
-    IS DISTINCT FROM (NEW.status, NEW.failure_reason, NEW.model_name, NEW.alias, NEW.shared_with, NEW.cache_scope, NEW.adapters))
+  WHEN ((OLD.status, OLD.failure_reason, OLD.model_name, OLD.alias, OLD.alias_order, OLD.shared_with, OLD.cache_scope, OLD.adapters)
+    IS DISTINCT FROM (NEW.status, NEW.failure_reason, NEW.model_name, NEW.alias, NEW.alias_order, NEW.shared_with, NEW.cache_scope, NEW.adapters))
   EXECUTE FUNCTION notify_deployment_changed();
 
 CREATE FUNCTION notify_instance_changed() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -12,11 +12,21 @@ export class ApplicationError extends Error {
   constructor(
     code: ErrorCode,
     message: string,
-    more: number | null | { facts?: Readonly<Record<string, unknown>>; kind?: ErrorKind } = null,
+    more:
+      | number
+      | null
+      | {
+          facts?: Readonly<Record<string, unknown>>
+          kind?: ErrorKind | null
+          retryAfterSeconds?: number | null
+        } = null,
   ) {
     super(message)
-    const retryAfterSeconds = typeof more === 'number' ? more : null
-    const { facts = {}, kind = null } = typeof more === 'object' && more !== null ? more : {}
+    const {
+      facts = {},
+      kind = null,
+      retryAfterSeconds = null,
+    } = typeof more === 'number' ? { retryAfterSeconds: more } : (more ?? {})
     this.facts = facts
     this.kind = kind
     this.name = new.target.name

@@ -58,7 +58,17 @@ export const alias = z
   .nullable()
   .describe(
     'A further value for `model` in inference requests, which goes before model names; null for none. No name of another model, ' +
-      'LoRA or deployment. Of several deployments with the same alias, the least busy running one serves a request',
+      'LoRA or deployment. Of several deployments with the same alias, the least busy running one serves a request, unless `alias_order` says more',
+  )
+
+export const aliasOrder = z
+  .int()
+  .min(1)
+  .max(1000)
+  .nullable()
+  .describe(
+    'The place among the deployments with the same alias; null: after those with an order. Requests by the alias go to the lowest order that ' +
+      'can serve, and to the next one if all of it is full, asleep for longer than they wait, failed or away',
   )
 
 export const createDeploymentBody = z
@@ -199,6 +209,7 @@ export const updateDeploymentBody = z
     ...z.object(policyFields).partial().shape,
     shared_with: sharedWith.optional(),
     alias: alias.optional(),
+    alias_order: aliasOrder.optional(),
     engine_options: engineOptions.optional(),
     engine_version: engineVersion.optional(),
     managed_by: managedBy.optional(),
@@ -216,7 +227,7 @@ export const updateDeploymentBody = z
       { min_context_tokens: 32_768 },
       { idle_minutes: 30 },
       { shared_with: 'organization' },
-      { alias: 'team-chat' },
+      { alias: 'team-chat', alias_order: 1 },
       { adapters: [] },
       { engine_options: { 'kv-cache-dtype': 'fp8' } },
       { engine_version: '0.33.0' },
@@ -236,6 +247,7 @@ export function toUpdate(body: z.infer<typeof updateDeploymentBody>): Deployment
     parallelSequences: body.min_parallel_sequences,
     sharedWith: body.shared_with && sortSharees(body.shared_with),
     alias: body.alias,
+    aliasOrder: body.alias_order,
     adapters: body.adapters,
     engineOptions: body.engine_options,
     engineVersion: body.engine_version,

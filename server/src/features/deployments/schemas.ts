@@ -18,7 +18,7 @@ import {
 import { findEngine } from '../catalog/engine-choice.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
 import { contextTokens, parallelSequences } from '../placement/schemas.ts'
-import { alias, engineOptions, engineVersion, policyBody, sharedWith } from './change-schemas.ts'
+import { alias, aliasOrder, engineOptions, engineVersion, policyBody, sharedWith } from './change-schemas.ts'
 import type { AsleepTime } from './changes/asleep-time.ts'
 import type { InstanceLoad } from './serving/instance-loads.ts'
 import { instancePhases } from './state/instance-lifecycle.ts'
@@ -140,6 +140,7 @@ export const deploymentBody = z
     organization_id: z.string().describe('The organization that pays'),
     shared_with: sharedWith,
     alias,
+    alias_order: aliasOrder,
     cluster_id: z
       .string()
       .nullable()

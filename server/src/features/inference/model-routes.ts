@@ -70,7 +70,7 @@ export function modelRoutes(app: App, deps: Deps): void {
     if (model === '') throw unknownUrl('GET', '/v1/models/')
     const resolved = await resolveDeployments(deps, viewer, model)
     const found = requireCallable(personsOf(asker), resolved, () => modelNotFound(model))
-    const serving = found.filter(isListed)
+    const serving = sortByOrder(found.filter(isListed))
     if (serving.length === 0) throw await explainModelNotFound(deps, viewer, model)
     if (speaksAnthropic(request)) return sendUndescribed(reply, toAnthropicModel(model, serving))
     const listed = await listServingDeployments(deps, asker)
@@ -171,10 +171,17 @@ function groupByRequestName({
 
 /** By the name of the model or LoRA, and by alias, which goes before the model name of others. */
 function groupByName(deployments: readonly ServingDeployment[]): Map<string, ServingDeployment[]> {
-  const byAlias = Map.groupBy(deployments.filter(isWithoutLora), ({ alias }) => alias)
+  const byAlias = Map.groupBy(sortByOrder(deployments.filter(isWithoutLora)), ({ alias }) => alias)
   const names = Map.groupBy(deployments, ({ modelName }) => modelName)
   for (const [alias, aliased] of byAlias) if (alias !== null) names.set(alias, aliased)
   return names
+}
+
+/** In the order of their alias, then from new to old. */
+function sortByOrder(deployments: readonly ServingDeployment[]): ServingDeployment[] {
+  const placeOf = ({ aliasOrder }: ServingDeployment) =>
+    Math.min(aliasOrder ?? Infinity, Number.MAX_SAFE_INTEGER)
+  return deployments.toSorted((one, other) => placeOf(one) - placeOf(other))
 }
 
 const isWithoutLora = ({ loraId }: ServingDeployment) => loraId === null
@@ -202,7 +209,7 @@ async function toModel(deps: Deps, { id, deployments, listed }: NamedModel, view
     type: typeNames[deployments[0]!.modelType],
     // A request may reach any of them.
     max_model_len: leastOf(deployments.map(({ contextTokens }) => contextTokens)),
-    capabilities: await listModelCapabilities(deps, deployments),
+    capabilities: await listCommonCapabilities(deps, deployments),
     owned_by:
       findStanding(viewer, deployments[0]!.organizationId)?.organizationName ?? viewer.organizationName,
     deployments: [...reached],
@@ -210,6 +217,15 @@ async function toModel(deps: Deps, { id, deployments, listed }: NamedModel, view
       (each) => !reached.has(each),
     ),
   }
+}
+
+/** What each of these deployments can do, also those of different models with one alias. */
+async function listCommonCapabilities(deps: Deps, deployments: readonly ServingDeployment[]) {
+  const byModel = Map.groupBy(deployments, ({ baseModelName }) => baseModelName)
+  const [first, ...others] = await Promise.all(
+    [...byModel.values()].map((each) => listModelCapabilities(deps, each)),
+  )
+  return first!.filter((capability) => others.every((each) => each.includes(capability)))
 }
 
 /** The least of the known numbers; null if none is known */

@@ -20,7 +20,9 @@ export const modelBody = z
     owned_by: z.string().describe('Name of the organization that pays for the deployments'),
     deployments: z
       .array(z.string())
-      .describe('Ids of the deployments that serve the model; a request wakes a sleeping one'),
+      .describe(
+        'Ids of the deployments that serve the model, in the order of their alias; a request wakes a sleeping one',
+      ),
     shadowed_deployments: z
       .array(z.string())
       .describe('Ids of those with this model name or alias that requests by this name do not reach'),

@@ -34,6 +34,7 @@ export type DeploymentUpdate = {
 } & {
   sharedWith?: SharedWith | null | undefined
   alias?: string | null | undefined
+  aliasOrder?: number | null | undefined
   /** Ids of models */
   adapters?: readonly string[] | undefined
   engineOptions?: EngineOptions | undefined
@@ -71,13 +72,14 @@ export async function changeDeployment(
     if (isLarger) await assertFeasible(deps, next)
     const isServed = asksForMore && !isLarger && status === 'running'
     const claimsNames = 'alias' in columns || 'shared_with' in columns || 'adapters' in columns
+    const locksNames = claimsNames || 'alias_order' in columns
     const more = (columns.max_instances ?? 0) - deployment.max_instances
     const changed = await updateOwnDeployment(
       deps.db,
       {
         id: deployment.id,
         status,
-        lock: claimsNames ? (transaction) => lockNames(transaction, next) : undefined,
+        lock: locksNames ? (transaction) => lockNames(transaction, next) : undefined,
       },
       {
         ...columns,
@@ -92,6 +94,8 @@ export async function changeDeployment(
         const { organization_id: organizationId } = updated
         if ('shared_with' in columns) await requireSharees(transaction, updated)
         if (more > 0) await assertWithinLimit(transaction, deps, organizationId)
+        // An admin may have moved the alias meanwhile.
+        requireAliasOfOrder(updated)
         if (claimsNames) await claimNames(transaction, viewer, updated, deps.clock())
         const { target, details } = await describeTarget(transaction, viewer, deployment)
         await recordAction(transaction, viewer, 'deployment.updated', {
@@ -122,6 +126,7 @@ type ChangedColumns = Partial<
     | 'min_parallel_sequences'
     | 'shared_with'
     | 'alias'
+    | 'alias_order'
     | 'adapters'
     | 'engine_options'
     | 'engine_version'
@@ -144,6 +149,8 @@ function toChange(
     engineVersion = deployment.engine_version,
     managedBy = deployment.managed_by,
   } = update
+  const { aliasOrder: order = alias === null ? null : deployment.alias_order } = update
+  requireAliasOfOrder({ alias, alias_order: order })
   const setsLoras = listNames(adapters) !== listNames(deployment.adapters)
   const setsOptions = !isDeepStrictEqual(engineOptions, deployment.engine_options)
   const setsVersion = engineVersion !== deployment.engine_version
@@ -161,6 +168,7 @@ function toChange(
       message: describeSharing(sharedWith),
     },
     alias !== deployment.alias && { columns: { alias }, message: describeAlias(alias) },
+    order !== deployment.alias_order && { columns: { alias_order: order }, message: describeOrder(order) },
     setsLoras && { columns: { adapters }, message: describeLoras(adapters) },
     setsOptions && { columns: { engine_options: engineOptions }, message: describeOptions(engineOptions) },
     setsVersion && { columns: { engine_version: engineVersion }, message: describeVersion(engineVersion) },
@@ -230,6 +238,18 @@ function describeAlias(alias: string | null): string {
   return alias === null
     ? 'Requests do not reach the model by an alias anymore.'
     : `Requests reach the model by the alias ${alias} from now on.`
+}
+
+function describeOrder(order: number | null): string {
+  return order === null
+    ? 'The deployment has no place in the order of its alias anymore.'
+    : `The deployment has place ${order} in the order of its alias.`
+}
+
+/** Throws a 422 for an order without an alias. */
+function requireAliasOfOrder({ alias, alias_order: order }: Pick<Deployment, 'alias' | 'alias_order'>): void {
+  if (alias !== null || order === null) return
+  throw invalidField('alias_order', 'Needs an alias, which the deployment does not have.', 'custom')
 }
 
 /** True if an instance has less than the owner asks for, or none has been chosen yet. */

@@ -150,7 +150,7 @@ async function takeAlias(
   const { id: deployment_id, alias, status, organization_id: organizationId } = holder
   await transaction
     .updateTable('deployments')
-    .set({ alias: null, updated_at: at })
+    .set({ alias: null, alias_order: null, updated_at: at })
     .where('id', '=', deployment_id)
     .execute()
   const change = { user_id: viewer.userId, before: { alias }, after: { alias: null } }

@@ -68,7 +68,11 @@ export async function transferDeployments(
     const isKnown = deployment.shared_with !== null && owned.every((own) => own.alias !== deployment.alias)
     await transaction
       .updateTable('deployments')
-      .set({ user_id: recipient.userId, updated_at: at, ...(isKnown ? {} : { alias: null }) })
+      .set({
+        user_id: recipient.userId,
+        updated_at: at,
+        ...(isKnown ? {} : { alias: null, alias_order: null }),
+      })
       .where('id', '=', id)
       .execute()
     const message = `Transferred to ${recipient.name}.`

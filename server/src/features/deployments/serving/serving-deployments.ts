@@ -33,6 +33,8 @@ export interface ServingDeployment extends DeploymentOwnership {
   baseModelName: string
   /** A further name for requests; null for none */
   alias: string | null
+  /** Its place in the order of the alias by which a request names it; null without an order. */
+  aliasOrder: number | null
   modelType: ModelType
   /** Format of the weights */
   format: string
@@ -114,9 +116,14 @@ export async function couldBeShared(
 
 async function resolveName(db: Database, scope: ServingScope, name: string): Promise<ServingDeployment[]> {
   const rows = await selectNamed(db, scope, name)
+  const orderOf = readOrders(rows, name)
   return toServing(
     db,
-    rows.map((row) => ({ row, lora: isNamedItself(row, name) ? null : findLora(row, name) })),
+    rows.map((row) => ({
+      row,
+      lora: isNamedItself(row, name) ? null : findLora(row, name),
+      order: orderOf(row),
+    })),
   )
 }
 
@@ -128,9 +135,10 @@ async function resolveLora(
   loraName: string,
 ): Promise<ServingDeployment[]> {
   const rows = await selectNamed(db, scope, base)
+  const orderOf = readOrders(rows, base)
   const adapted = rows.flatMap((row) => {
     const lora = isNamedItself(row, base) ? findLora(row, loraName) : null
-    return lora === null ? [] : [{ row, lora }]
+    return lora === null ? [] : [{ row, lora, order: orderOf(row) }]
   })
   return toServing(db, adapted)
 }
@@ -142,6 +150,12 @@ async function selectNamed(db: Database, scope: ServingScope, name: string): Pro
   if (exact !== undefined) return [exact]
   const aliased = rows.filter(({ alias }) => alias === name)
   return aliased.length > 0 ? aliased : rows
+}
+
+/** The places of deployments that an alias names: those without an order come last. null if none has one. */
+function readOrders(rows: readonly Deployment[], name: string): (row: Deployment) => number | null {
+  const isOrdered = rows.some(({ alias, alias_order: order }) => alias === name && order !== null)
+  return isOrdered ? ({ alias_order: order }) => order ?? Infinity : () => null
 }
 
 /** False if only a LoRA of the deployment has the name. */
@@ -201,7 +215,7 @@ export async function listServingDeployments(
       const rows = await listCallableDeployments(db, scope)
       const serving = await toServing(
         db,
-        rows.flatMap((row) => [null, ...row.adapters].map((lora) => ({ row, lora }))),
+        rows.flatMap((row) => [null, ...row.adapters].map((lora) => ({ row, lora, order: row.alias_order }))),
       )
       return serving.filter((deployment) => judgeCall(personsOf(asker), deployment) === null)
     }),
@@ -228,6 +242,8 @@ interface NamedDeployment {
   row: Deployment
   /** The LoRA that the request names; null for none */
   lora: ModelLora | null
+  /** In the order of the alias; null without one */
+  order: number | null
 }
 
 async function toServing(db: Database, named: readonly NamedDeployment[]): Promise<ServingDeployment[]> {
@@ -235,7 +251,7 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
     db,
     named.map(({ row }) => row.id),
   )
-  return named.map(({ row, lora }) => {
+  return named.map(({ row, lora, order }) => {
     const { modelType, format, engines: engineProfiles } = parseStoredVariant(row)
     const shown = instances.get(row.id) ?? []
     return {
@@ -245,6 +261,7 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
       loraId: lora?.modelId ?? null,
       baseModelName: row.model_name,
       alias: row.alias,
+      aliasOrder: order,
       modelType,
       format,
       engineProfiles,

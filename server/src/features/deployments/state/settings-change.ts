@@ -1,6 +1,7 @@
 /** The settings of a deployment that people change. LoRAs are names. */
 export const changedSettings = [
   'alias',
+  'alias_order',
   'shared_with',
   'min_instances',
   'max_instances',

@@ -21,6 +21,7 @@ export const summaryColumns = [
   'organization_id',
   'shared_with',
   'alias',
+  'alias_order',
   'model_name',
   'model_type',
   'model_format',

@@ -59,6 +59,8 @@ export interface DeploymentsTable {
   organization_id: number
   shared_with: ColumnType<SharedWith | null, string | null | undefined, string | null>
   alias: string | null
+  /** Only with an alias */
+  alias_order: number | null
   model_name: string
   model_format: string
   model_size_in_billions: number

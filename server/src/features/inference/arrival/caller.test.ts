@@ -12,7 +12,7 @@ async function respond(streams: boolean) {
   const { port } = server.address() as AddressInfo
   const answer = fetch(`http://127.0.0.1:${port}`, { headers: { 'x-long': 'x'.repeat(10_000) } })
   const raw = await promise
-  const reply = { raw, getHeaders: () => ({}), send() {}, hijack() {} }
+  const reply = { raw, header() {}, getHeaders: () => ({}), send() {}, hijack() {} }
   writeResponseHead(reply, { status: 200, headers: {}, length: null }, null, streams)
   const { headers, rawHeaders } = raw.req
   raw.end('text')

@@ -23,6 +23,7 @@ export interface CallerRequest {
 export interface CallerReply {
   raw: ServerResponse
   getHeaders(): Record<string, number | string | string[] | undefined>
+  header(name: string, value: string): unknown
   /** Sends an error response through Fastify. */
   send(error: unknown): unknown
   /** Takes the response from Fastify: from then on it is written to `raw`. */
@@ -40,6 +41,14 @@ export interface Caller {
   isHeld?: true
 }
 
+/** Sends a request to the next deployments of its alias. */
+export interface Fallback {
+  /** An earlier deployment of the alias could not serve the request. */
+  readonly hasFallenBack: boolean
+  /** Takes the request from a deployment that can't serve it. False if the error is the caller's answer. */
+  goOn(caller: Caller, error: unknown, deployment: EngineTarget): boolean
+}
+
 /** A request that has arrived, and the deployments that can serve it. */
 export interface Arrival {
   readonly protocol: Protocol
@@ -48,6 +57,10 @@ export interface Arrival {
   /** null if the engine's response has the format of the route */
   readonly answers: AnswerTranslation | null
   readonly targets: readonly EngineTarget[]
+  /** null without an order of the alias, or if the caller forbids it */
+  readonly fallback: Fallback | null
+  /** The targets are of later orders of the alias; 0 for the first or only ones */
+  readonly afterOrder: number
   /** On the clock of `performance.now()` */
   readonly receivedAt: number
 }

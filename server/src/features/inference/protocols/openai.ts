@@ -41,6 +41,16 @@ export const openAiErrorBody = z
         type: z.string().describe('Class of the error, such as `invalid_request_error`'),
         param: z.string().nullable().describe('The invalid field, if it is known'),
         code: z.string().nullable().describe('A code of the response’s list, or one of the engine'),
+        fallbacks: z
+          .array(
+            z.object({
+              deployment_id: z.string().describe('Id of the deployment'),
+              alias_order: z.int().nullable().describe('Its order; null for one after all orders'),
+              code: z.string().describe('Why it could not serve the request'),
+            }),
+          )
+          .optional()
+          .describe('The further deployments of the alias that were tried'),
       })
       .describe('The error'),
   })
@@ -69,7 +79,9 @@ export const openAiErrors: ErrorFormat = {
     const status = given === 422 ? 400 : given
     const type = errorTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'server_error')
     const param = typeof facts?.['param'] === 'string' ? facts['param'] : null
-    const body: z.infer<typeof openAiErrorBody> = { error: { message: detail, type, param, code } }
+    const fallbacks = facts?.['fallbacks'] as z.infer<typeof openAiErrorBody>['error']['fallbacks']
+    const error = { message: detail, type, param, code, ...(fallbacks !== undefined && { fallbacks }) }
+    const body: z.infer<typeof openAiErrorBody> = { error }
     return { status, body }
   },
 }

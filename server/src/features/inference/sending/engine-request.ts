@@ -1,3 +1,4 @@
+import { ApplicationError } from '../../../base/errors.ts'
 import { findShortage, overloaded } from '../../../base/local-shortage.ts'
 import type { CircuitBreakers } from '../../../gateway/circuit-breakers.ts'
 import type { FlowControl } from '../../../gateway/response-stream.ts'
@@ -31,8 +32,12 @@ export interface EngineRequestOwner {
   onResponse(head: ResponseHead): Buffer | null
   onBytes(bytes: Buffer): void
   onComplete(): void
-  /** The engine did not start a response, and this process knows no other one. */
-  onUnanswered(error: UpstreamError): void
+  /** A response of an engine that has no room now is dropped, because other deployments may have some. */
+  readonly dropsRefusals: boolean
+  /** The engine refused the request although the request is not to blame. The response was dropped. */
+  onRefused(error: ApplicationError): void
+  /** No response has begun, and this process knows no other engine. `hasMoved`: the request may have broken one. */
+  onUnanswered(error: UpstreamError, hasMoved: boolean): void
   /** No engine gave a complete response; `brokenBy` is null if this server is to blame. */
   fail(error: unknown, brokenBy: 'engine' | null): void
 }
@@ -145,6 +150,11 @@ export class EngineRequest implements ResponseHandler {
     if (head.status < 500) breakers.onSuccess(this.#target.instanceId)
     else breakers.onFailure(this.#target.instanceId)
     this.#status = head.status
+    if (isRefusal(head.status) && this.#owner.dropsRefusals) {
+      this.abort()
+      this.#owner.onRefused(toRefusal(head, this.#target))
+      return null
+    }
     return this.#isRejected ? null : this.#owner.onResponse(head)
   }
 
@@ -192,7 +202,7 @@ export class EngineRequest implements ResponseHandler {
     this.report()
     if (!this.#mayMove(error)) return this.#owner.fail(error, 'engine')
     const other = this.#owner.pickOther(this.#target)
-    if (other === null) this.#owner.onUnanswered(error)
+    if (other === null) this.#owner.onUnanswered(error, this.#hasMoved || this.#mayHaveArrived(error))
     else this.#moveTo(other, this.#mayHaveArrived(error))
   }
 
@@ -207,13 +217,14 @@ export class EngineRequest implements ResponseHandler {
     return kind !== 'refused' || this.#hasRetried
   }
 
-  /** The instance is lost, so no response may ever come. Without another one, the request goes on waiting. */
-  leaveLostEngine(): void {
-    if (this.#hasMoved || this.#call === null) return
+  /** The instance is lost, so no response may ever come. False without another one: the request waits on. */
+  leaveLostEngine(): boolean {
+    if (this.#hasMoved || this.#call === null) return true
     const other = this.#owner.pickOther(this.#target)
-    if (other === null) return
+    if (other === null) return false
     this.#call.abort()
     this.#moveTo(other, true)
+    return true
   }
 
   #moveTo(other: EngineTarget, counts: boolean): void {
@@ -233,6 +244,19 @@ export class EngineRequest implements ResponseHandler {
       ),
     )
   }
+}
+
+/** Statuses of engines, and of proxies in front of them, that have no room or are away */
+function isRefusal(status: number): boolean {
+  return status === 429 || status === 502 || status === 503 || status === 504
+}
+
+function toRefusal({ status, headers }: ResponseHead, { modelName }: EngineTarget): ApplicationError {
+  const seconds = Number(headers['retry-after'])
+  const retryAfter = Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 86_400) : 5
+  return status === 429
+    ? new ApplicationError('rate_limited', `The engine of ${modelName} has no room now.`, retryAfter)
+    : new ApplicationError('upstream_unavailable', `The engine of ${modelName} responded with ${status}.`)
 }
 
 /** Reads the counts in what an engine sends after the request has left it. */

@@ -146,7 +146,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
     },
     tokens: { record: vi.fn(), log() {}, write() {} },
     logsRequests: true,
-    sendAgain: (request: UnansweredRequest, error: unknown) => request.fail(error, 'engine'),
+    sendAgain: (request: UnansweredRequest, error: unknown) => request.giveUp(error, 'engine'),
     toPublicError: (error: unknown) => ({ status: 503, code: 'internal_error', detail: String(error) }),
     onFinished: (exchange: FinishedExchange) => void (finished = exchange),
     db: null as never,
@@ -161,6 +161,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
     cacheSalt: null,
     cacheOff: false,
     lora: null,
+    aliasOrder: null,
     basePath: '/base',
     counts,
   }
@@ -172,7 +173,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
     const viewer = { userId: 1, session: { id: 1 } } as never
     const caller = {
       request: { id: 'r-1', headers: message.headers, viewer, log: silentLog, hasOwnAccessLog: false },
-      reply: { raw, getHeaders: () => ({}), send: () => raw.writeHead(500).end(), hijack() {} },
+      reply: { raw, getHeaders: () => ({}), header() {}, send: () => raw.writeHead(500).end(), hijack() {} },
       asker: { viewer, member: null, outsideName: null },
       arrivedAt: 0,
     }
@@ -183,6 +184,8 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
       request,
       answers: null,
       targets,
+      fallback: null,
+      afterOrder: 0,
       receivedAt: 0,
     })
     raw.once('close', () => exchange.close())

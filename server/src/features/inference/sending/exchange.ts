@@ -1,6 +1,7 @@
 import { freeBuffer } from '../../../base/free-buffer.ts'
 import type { ApplicationError } from '../../../base/errors.ts'
 import type { FlowControl } from '../../../gateway/response-stream.ts'
+import { UpstreamError } from '../../../gateway/upstream-client/upstream-error.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import { userIdOf } from '../../deployments/serving/asker.ts'
 import type { Asker } from '../../deployments/serving/asker.ts'
@@ -8,7 +9,7 @@ import { findUsageTeam } from '../../deployments/serving/usage-team.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { LoggedRequest } from '../../metering/request-log.ts'
 import type { TokenJournal } from '../../metering/token-journal.ts'
-import type { Arrival, Caller } from '../arrival/caller.ts'
+import type { Arrival, Caller, CallerReply } from '../arrival/caller.ts'
 import { describeExchange } from '../counting/finished-exchange.ts'
 import { readLoggedHead } from '../counting/log-request.ts'
 import type { LoggedHead } from '../counting/log-request.ts'
@@ -52,12 +53,12 @@ export interface ExchangeDeps extends EngineRequestDeps {
 const transitions = {
   /** Waits for a place at a deployment */
   queued: ['sent', 'failed', 'ended'],
-  /** Waits for the engine's head. Returns to the queue once if the engine is lost. */
+  /** Waits for the engine's head. Returns to the queue if the engine is lost, or for other deployments. */
   sent: ['queued', 'body', 'failed', 'ended'],
   /** The relay takes the body */
   body: ['complete', 'failed', 'ended'],
-  /** The engine's response is complete; the relay writes what is left of it */
-  complete: ['failed', 'ended'],
+  /** The engine's response is complete; the relay writes what is left of it, unless the engine lost the model */
+  complete: ['queued', 'failed', 'ended'],
   /** An error is being sent, or the response was truncated */
   failed: ['ended'],
   /** The caller's connection or the response has ended. The engine's last count may still come. */
@@ -94,8 +95,10 @@ export class Exchange
   #refusedBy: ReadonlySet<string> = noRefusals
   /** The last engine that got the request; null for none */
   #engine: EngineRequest | null = null
-  /** The request was put back into the queue because its engine was lost */
+  /** The request was put back into the queue of its deployments because its engine was lost */
   #hasReturned = false
+  /** An engine was lost while it had the request, which only one more gets */
+  #mayHaveBroken = false
   /** null until the engine responds */
   #relay: ResponseRelay | null = null
   /** null unless this left an engine that was processing the request */
@@ -132,6 +135,18 @@ export class Exchange
 
   get model(): string {
     return this.#arrival.request.model
+  }
+
+  get afterOrder(): number {
+    return this.#arrival.afterOrder
+  }
+
+  get fallsBack(): boolean {
+    return this.#arrival.fallback !== null && this.#arrival.targets[0]!.fallsBack
+  }
+
+  get dropsRefusals(): boolean {
+    return this.fallsBack || this.#arrival.fallback?.hasFallenBack === true
   }
 
   get arrivedAt(): number {
@@ -225,11 +240,40 @@ export class Exchange
   }
 
   /** Gives up its place and looks for another engine. Only once: the request may have broken the engine. */
-  onUnanswered(error: unknown): void {
-    if (this.#hasReturned) return this.fail(error, 'engine')
+  onUnanswered(error: unknown, hasMoved: boolean): void {
+    this.#mayHaveBroken ||= hasMoved
+    if (this.#hasReturned) return this.giveUp(error, 'engine')
     this.#hasReturned = true
     this.#move('sent', 'queued')
     this.#deps.sendAgain(this, error)
+  }
+
+  onFull(error: Error): void {
+    this.giveUp(error, null)
+  }
+
+  onRefused(error: ApplicationError): void {
+    this.giveUp(error, null)
+  }
+
+  /** Leaves the deployment, which can't serve the request, for the next one of the alias, or fails. */
+  giveUp(error: unknown, brokenBy: BrokenBy | null): void {
+    const state = this.#state
+    const { fallback, caller } = this.#arrival
+    if (fallback === null || !mayLeave(state)) return this.fail(error, brokenBy)
+    if (state !== 'queued') this.#move(state, 'queued')
+    const reason = brokenBy === 'engine' ? toGatewayError(error) : error
+    if (!fallback.goOn(caller, reason, this.#arrival.targets[0]!)) this.fail(error, brokenBy)
+  }
+
+  /** Queues the request for deployments of a later order of the alias. */
+  moveTo(arrival: Arrival): void {
+    if (this.#state !== 'queued') return
+    this.#arrival = arrival
+    this.targets = arrival.targets
+    this.#refusedBy = noRefusals
+    this.#hasReturned = this.#mayHaveBroken
+    this.#deps.inference.admission.request(this)
   }
 
   hold(caller: Caller): void {
@@ -243,7 +287,11 @@ export class Exchange
   }
 
   leaveLostEngine(): void {
-    if (this.#state === 'sent') this.#engine!.leaveLostEngine()
+    if (this.#state !== 'sent' || this.#engine!.leaveLostEngine()) return
+    if (!this.fallsBack || this.#mayHaveBroken) return
+    this.#mayHaveBroken = true
+    this.#engine!.abort()
+    this.giveUp(new UpstreamError('broken', 'the engine was lost'), 'engine')
   }
 
   onResponse(head: ResponseHead): Buffer | null {
@@ -253,17 +301,21 @@ export class Exchange
     const { countedAt } = this.#arrival.protocol
     // An engine that counts prompts may have to count this one until its response starts.
     if (countedAt === null || this.target.counts.afterAbort !== 'tokenize') this.#releaseBody()
+    if (this.target.aliasOrder !== null) nameDeployment(this.#arrival.caller.reply, this.target)
     this.#relay = openRelay(this.#deps, this, head)
     return this.#relay.buffer
   }
 
   /** The request is not repeated, so its body need not stay in memory during a long stream. */
   #releaseBody(): void {
-    const { request, caller } = this.#arrival
+    const { request, caller, fallback } = this.#arrival
     if (request.body === '') return
+    // The engine may have lost the model.
+    if (fallback !== null && this.#status >= 400) return
     if (typeof request.body !== 'string' && this.#engine!.isBodySent) freeBuffer(request.body)
     request.body = ''
     request.edits = noEdits
+    if (fallback !== null) this.#arrival = { ...this.#arrival, fallback: null }
     caller.request.bodyHold?.release()
   }
 
@@ -280,7 +332,14 @@ export class Exchange
   /** Has a worker restart the engine and tells the caller to retry. */
   onModelLost(): void {
     this.#engine!.report()
-    void this.#arrival.caller.reply.send(modelLost(this.targets[0]!.modelName))
+    const error = modelLost(this.targets[0]!.modelName)
+    const { fallback, caller } = this.#arrival
+    if (fallback === null) return void caller.reply.send(error)
+    this.#relay?.close()
+    this.#relay = null
+    this.#status = 0
+    this.#firstByteAt = 0
+    this.giveUp(error, null)
   }
 
   onIncomplete(): void {
@@ -453,6 +512,17 @@ export class Exchange
     if (usage === null && this.#deps.logsRequests) this.#deps.tokens.log(this.#toLogged(this.#endedAt))
     this.#deps.onFinished(finished)
   }
+}
+
+/** The states in which no part of an engine's answer has gone to the caller. */
+function mayLeave(state: ExchangeState): state is 'queued' | 'sent' | 'complete' {
+  return state === 'queued' || state === 'sent' || state === 'complete'
+}
+
+/** Names the deployment that answers. A stream that waited has its head already, and gets a comment. */
+function nameDeployment(reply: CallerReply, { deploymentId }: EngineTarget): void {
+  if (!reply.raw.headersSent) return void reply.header('x-berth-deployment', deploymentId)
+  reply.raw.write(`: x-berth-deployment: ${deploymentId}\n\n`)
 }
 
 const noRefusals: ReadonlySet<string> = new Set()

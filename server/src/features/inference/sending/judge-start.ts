@@ -9,7 +9,7 @@ export function judgeStart(deps: TargetDeps, viewer: Viewer, start: Buffer): Pro
   const model = findModel(start)
   if (model === null) return null
   const asker = { viewer, member: null, outsideName: null }
-  return loadTargets(deps, asker, model).then(
+  return loadTargets(deps, asker, model, 0).then(
     () => null,
     (error: unknown) =>
       error instanceof ApplicationError && error.code === 'model_not_found' ? error : null,

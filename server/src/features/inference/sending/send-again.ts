@@ -17,8 +17,8 @@ export interface UnansweredRequest extends Pick<HeldCallSteps, 'hold'> {
   readonly refusedBy: ReadonlySet<string>
   /** Queues the request for one of these targets. */
   resume(targets: readonly EngineTarget[]): void
-  /** `brokenBy` is null for an error that no engine caused. */
-  fail(error: unknown, brokenBy: BrokenBy | null): void
+  /** None of its deployments can serve the request. `brokenBy` is null for an error that no engine caused. */
+  giveUp(error: unknown, brokenBy: BrokenBy | null): void
 }
 
 /** An engine that failed while the database is silent gets its caller a 502 after this time. */
@@ -33,7 +33,7 @@ export function sendAgain(deps: Deps, unanswered: UnansweredRequest, error: unkn
   const meant = new Set(unanswered.targets.map(({ deploymentId }) => deploymentId))
   const steps: HeldCallSteps = {
     async findTargets() {
-      const reading = readTargets(deps, caller.asker, request.model, meant)
+      const reading = readTargets(deps, caller.asker, request.model, { after: 0, among: meant })
       const found = (await settlesWithin(reading, patienceMilliseconds)) ? await orAsleep(reading) : []
       const others = found.filter(({ instanceId }) => !unanswered.refusedBy.has(instanceId))
       if (others.length === 0) throw error
@@ -41,7 +41,7 @@ export function sendAgain(deps: Deps, unanswered: UnansweredRequest, error: unkn
     },
     hold: (held) => unanswered.hold(held),
     start: (targets) => unanswered.resume(targets),
-    fail: (reason) => unanswered.fail(reason, reason === error ? 'engine' : null),
+    fail: (reason) => unanswered.giveUp(reason, reason === error ? 'engine' : null),
   }
   new HeldCall(deps, caller, { protocol, request }, steps).proceed()
 }

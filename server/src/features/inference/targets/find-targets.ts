@@ -16,41 +16,86 @@ const retryAfterSeconds = 5
 
 type Deps = Pick<Services, 'db' | 'clock'>
 
+/** A deployment that a request can be sent to. */
+export interface FoundDeployment extends ServingDeployment {
+  /** The alias by which the request names it has deployments of later orders. */
+  fallsBack: boolean
+}
+
+/** Which of the deployments that a name reaches are meant. */
+export interface TargetScope {
+  /** Only those of later orders of the alias; 0 for all */
+  after: number
+  /** Only those with these ids */
+  among?: ReadonlySet<string>
+}
+
 /**
- * Returns the asker's running deployments that can serve `model`, only those in `among`: an id or the
- * engine's uid selects one, an alias or a model name all that have it. If none is ready, throws `AsleepError`
- * for one that can wake, the error of the newest one's state, or the refusal if the asker may call none.
+ * Returns the asker's running deployments that can serve `model`: an id or the engine's uid selects one, an
+ * alias or a model name all that have it, and an alias with an order those of the first order in the scope.
+ * If none is ready, throws `AsleepError` for one that can wake, the error of the newest one's state, in an
+ * `UnavailableError` if the alias has an order, or the refusal if the asker may call none. Returns none if no
+ * order is left.
  */
 export async function findTargets(
   deps: Deps,
   asker: Asker,
   model: string,
-  among?: ReadonlySet<string>,
-): Promise<ServingDeployment[]> {
+  { after, among }: TargetScope,
+): Promise<FoundDeployment[]> {
   const { viewer } = asker
   const named = await resolveDeployments(deps, viewer, model)
-  const found = among === undefined ? named : named.filter(({ deploymentId }) => among.has(deploymentId))
-  const callable = requireCallable(personsOf(asker), found, () => modelNotFound(model))
+  const found = named.filter(
+    ({ deploymentId, aliasOrder }) =>
+      (among === undefined || among.has(deploymentId)) && (after === 0 || (aliasOrder ?? 0) > after),
+  )
+  if (after > 0 && found.length === 0) return []
   const now = deps.clock()
-  const candidates = requireBudget(asker, callable, now)
+  const all = listCandidates(asker, found, model, now)
+  const order = all.some(({ aliasOrder }) => aliasOrder !== null)
+    ? Math.min(...all.map(({ aliasOrder }) => aliasOrder ?? Infinity))
+    : null
+  const candidates = all.filter(({ aliasOrder }) => aliasOrder === order)
+  const fallsBack = all.some(({ aliasOrder, status }) => aliasOrder !== order && status !== 'failed')
   // Each request judges them again: the result is cached, and what the asker may call can change meanwhile.
-  if (candidates.some(isReady)) return found.filter(isReady)
+  if (candidates.some(isReady)) {
+    return found
+      .filter((deployment) => deployment.aliasOrder === order && isReady(deployment))
+      .map((deployment) => ({ ...deployment, fallsBack }))
+  }
   const waking = candidates.find((deployment) => mayWake(deployment, now))
   if (waking !== undefined) throw new AsleepError(waking)
   const newest = candidates.find(({ status }) => status === 'running') ?? candidates[0]
   if (newest === undefined) throw await explainModelNotFound(deps, viewer, model)
+  const error = toStateError(newest, now)
+  throw newest.aliasOrder === null ? error : new UnavailableError(newest, error)
+}
+
+/** The deployments that may serve the asker's requests. Throws the refusal if there are none. */
+function listCandidates(
+  asker: Asker,
+  found: readonly ServingDeployment[],
+  model: string,
+  now: Date,
+): readonly ServingDeployment[] {
+  const callable = requireCallable(personsOf(asker), found, () => modelNotFound(model))
+  return requireBudget(asker, callable, now)
+}
+
+/** The error for requests to a deployment that neither serves nor sleeps. */
+function toStateError(newest: ServingDeployment, now: Date): ApplicationError {
   if (newest.status === 'failed') {
     const message = `The deployment of ${newest.modelName} has failed: ${newest.failureReason}`
-    throw new ApplicationError('deployment_failed', message)
+    return new ApplicationError('deployment_failed', message)
   }
   const { modelName, baseModelName, status, loraId, recovery } = newest
   const recovering = findRecoveryError(modelName, recovery, now)
-  if (recovering !== null) throw recovering
+  if (recovering !== null) return recovering
   const message =
     loraId !== null && status === 'running'
       ? `The deployment of ${baseModelName} does not have the LoRA ${modelName} yet. Retry in a few seconds.`
       : `The deployment of ${modelName} is ${status} and not ready for requests. Retry in a few seconds.`
-  throw new ApplicationError('deployment_not_ready', message, retryAfterSeconds)
+  return new ApplicationError('deployment_not_ready', message, retryAfterSeconds)
 }
 
 function isReady({ instances }: ServingDeployment): boolean {
@@ -63,6 +108,18 @@ export class AsleepError extends Error {
   constructor(deployment: ServingDeployment) {
     super('the deployment sleeps')
     this.deployment = deployment
+  }
+}
+
+/** No deployment of an order can serve the request. */
+export class UnavailableError extends Error {
+  /** One of them */
+  readonly deployment: ServingDeployment
+  readonly reason: ApplicationError
+  constructor(deployment: ServingDeployment, reason: ApplicationError) {
+    super(reason.message)
+    this.deployment = deployment
+    this.reason = reason
   }
 }
 

@@ -17,12 +17,13 @@ import type {
 import { seesImages } from '../../deployments/serving/sees-images.ts'
 import type { ServingDeployment, ServingInstance } from '../../deployments/serving/serving-deployments.ts'
 import { listEngineRoutes, listIgnoredFields } from './engine-routes.ts'
-import { findTargets } from './find-targets.ts'
+import { findTargets, UnavailableError } from './find-targets.ts'
+import type { FoundDeployment, TargetScope } from './find-targets.ts'
 import { toGatewayError } from './gateway-errors.ts'
 
 /** An instance that serves requests, with everything needed to send one. */
 export interface EngineTarget
-  extends Omit<ServingDeployment, 'instances' | 'contextTokens'>, Omit<ServingInstance, 'runtime'> {
+  extends Omit<FoundDeployment, 'instances' | 'contextTokens'>, Omit<ServingInstance, 'runtime'> {
   origin: string
   /** Path of the engine's base address, usually empty */
   basePath: string
@@ -49,7 +50,7 @@ export interface EngineTarget
   lora: string | null
 }
 
-/** The targets of each session, current organization, named member and model name, in memory. */
+/** The targets of each session, current organization, named member, model name and order, in memory. */
 export type TargetCache = NotifiedCache<readonly EngineTarget[]>
 
 /** Entries live for at most a minute, in case a row changes without a notification. */
@@ -60,57 +61,60 @@ export function createTargetCache(notifications: Notifications): TargetCache {
 /** Longer names match no deployment and are not cached. */
 const maxNameLength = 500
 
-/** Returns the cached targets of `model`; undefined when they are not cached. */
+/** Returns the cached targets of `model` after this order; undefined when they are not cached. */
 export function recallTargets(
   targets: TargetCache,
   asker: Asker,
   model: string,
+  after: number,
 ): readonly EngineTarget[] | undefined {
-  return model.length > maxNameLength ? undefined : targets.get(toKey(asker, model))
+  return model.length > maxNameLength ? undefined : targets.get(toKey(asker, model, after))
 }
 
 /** Requests with the same key have the same targets. */
-export function toKey({ viewer, member }: Asker, model: string): string {
-  return `${viewer.session.id} ${viewer.organizationId} ${member === null ? '' : member.userId} ${model}`
+export function toKey({ viewer, member }: Asker, model: string, after: number): string {
+  const who = `${viewer.session.id} ${viewer.organizationId} ${member === null ? '' : member.userId}`
+  return `${who} ${after} ${model}`
 }
 
 export interface TargetDeps extends Pick<Services, 'db' | 'clock' | 'runtimes' | 'secretKey'> {
   inference: { targets: TargetCache }
 }
 
-/** Reads `model`'s targets from the database and caches them. Throws the caller's error without any. */
+/** Reads `model`'s targets after this order from the database and caches them. Throws as `findTargets`. */
 export async function loadTargets(
   deps: TargetDeps,
   asker: Asker,
   model: string,
+  after: number,
 ): Promise<readonly EngineTarget[]> {
   const load = async () => {
-    const value = await readTargets(deps, asker, model)
+    const value = await readTargets(deps, asker, model, { after })
     // What others share can be taken back; what is one's own only changes its place.
     const { userId } = asker.viewer
     const survives = asker.member === null && value.every(({ ownerId }) => ownerId === userId)
     return { value, userId, survives }
   }
   if (model.length > maxNameLength) return (await load()).value
-  const found = await deps.inference.targets.load(toKey(asker, model), load)
+  const found = await deps.inference.targets.load(toKey(asker, model, after), load)
   return found ?? []
 }
 
-/** Reads `model`'s targets, among these deployments or all. Throws as `loadTargets`. */
+/** Reads `model`'s targets in this scope. Throws as `findTargets`. */
 export async function readTargets(
   deps: Omit<TargetDeps, 'inference'>,
   asker: Asker,
   model: string,
-  among?: ReadonlySet<string>,
+  scope: TargetScope,
 ): Promise<EngineTarget[]> {
-  return toTargets(deps, asker, await findTargets(deps, asker, model, among))
+  return toTargets(deps, asker, await findTargets(deps, asker, model, scope))
 }
 
 /** Omits instances whose authorization can't be obtained. Throws if none is left. */
 async function toTargets(
   deps: Pick<TargetDeps, 'runtimes' | 'secretKey'>,
   asker: Asker,
-  deployments: readonly ServingDeployment[],
+  deployments: readonly FoundDeployment[],
 ): Promise<EngineTarget[]> {
   const results = await Promise.allSettled(
     deployments.flatMap(({ instances, ...deployment }) =>
@@ -119,14 +123,16 @@ async function toTargets(
   )
   const targets = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   const rejected = results.find((result) => result.status === 'rejected')
-  if (targets.length === 0 && rejected !== undefined) throw toGatewayError(rejected.reason)
-  return targets
+  const [first] = deployments
+  if (targets.length > 0 || rejected === undefined || first === undefined) return targets
+  const error = toGatewayError(rejected.reason)
+  throw first.aliasOrder === null ? error : new UnavailableError(first, error)
 }
 
 async function toTarget(
   { runtimes, secretKey }: Pick<TargetDeps, 'runtimes' | 'secretKey'>,
   asker: Asker,
-  instance: Omit<ServingDeployment, 'instances' | 'contextTokens'> & ServingInstance,
+  instance: Omit<FoundDeployment, 'instances' | 'contextTokens'> & ServingInstance,
 ): Promise<EngineTarget> {
   const { engineUrl, deploymentId, instanceId: engineId, modelUid, organizationId, cacheScope } = instance
   const runtime = runtimes.get(instance.runtime)

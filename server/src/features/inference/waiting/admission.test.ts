@@ -25,6 +25,8 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     hasServed: true,
     loraId: null,
     alias: null,
+    aliasOrder: null,
+    fallsBack: false,
     modelType: 'LLM',
     format: 'ggufv2',
     engineProfiles: {},
@@ -65,6 +67,8 @@ function makeRequest(
     userId,
     asker: null as unknown as AdmissionRequest['asker'],
     model: 'm',
+    afterOrder: 0,
+    fallsBack: false,
     targets: [target],
     refusedBy: new Set(),
     promptTokens: 10,
@@ -73,6 +77,7 @@ function makeRequest(
     hashPrefix: () => null,
     generatedTokens: () => 0,
     admit,
+    onFull: () => {},
     fail: () => {},
   }
 }

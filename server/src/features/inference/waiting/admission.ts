@@ -21,6 +21,10 @@ export interface AdmissionRequest extends TargetedRequest, TurnRequest {
   readonly asker: Asker
   /** As the request names it */
   readonly model: string
+  /** Its targets are of later orders of the alias; 0 for the first or only ones */
+  readonly afterOrder: number
+  /** It can go to other deployments, so that it does not wait long for its turn. */
+  readonly fallsBack: boolean
   /** How many of the engine's sequences it needs, which may be more than there are */
   readonly sequences: number
   /** False if the engine refused the request or only counted its tokens, which keeps no deployment awake */
@@ -30,6 +34,8 @@ export interface AdmissionRequest extends TargetedRequest, TurnRequest {
   /** Called once, immediately or later. The request must call `release` when it ends. */
   admit(target: EngineTarget): void
   /** Called instead of `admit` when the queue is full or the wait timed out. */
+  onFull(error: Error): void
+  /** Called instead of `onFull` if the user may have no more requests in flight anywhere. */
   fail(error: Error, brokenBy: null): void
 }
 
@@ -257,11 +263,16 @@ export class Admission {
     // What an unshared deployment has in flight beyond the sequences of its engine waits here.
     const places = shared ? findPlaces(wanted, this.#limits, true) : 0
     if (this.#waiting.countAhead(request) >= places + queuedPerUser) {
-      return request.fail(tooManyRequests(this.#limits), null)
+      return this.#reject(request)
     }
-    this.#waiting.add(request, shared ? turnMilliseconds : queueMilliseconds, () =>
-      request.fail(tooManyRequests(this.#limits), null),
-    )
+    const milliseconds = shared && !request.fallsBack ? turnMilliseconds : queueMilliseconds
+    this.#waiting.add(request, milliseconds, () => this.#reject(request))
+  }
+
+  #reject(request: AdmissionRequest): void {
+    const error = tooManyRequests(this.#limits)
+    if (this.#mayStart(request.userId)) request.onFull(error)
+    else request.fail(error, null)
   }
 
   /** Admits what the user's own requests in flight kept waiting. */

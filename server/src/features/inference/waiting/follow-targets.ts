@@ -19,7 +19,9 @@ export function followTargets(
   async function follow(): Promise<void> {
     while (isDue) {
       isDue = false
-      const byModel = Map.groupBy(admission.waiting, ({ asker, model }) => toKey(asker, model))
+      const byModel = Map.groupBy(admission.waiting, ({ asker, model, afterOrder }) =>
+        toKey(asker, model, afterOrder),
+      )
       for (const requests of byModel.values()) await replaceTargets(deps, requests)
       admission.retry()
     }
@@ -46,9 +48,9 @@ export function followTargets(
 
 /** Other deployments of the model may lack what requests need, so each request keeps its deployments. */
 async function replaceTargets(deps: Deps, requests: readonly AdmissionRequest[]): Promise<void> {
-  const { asker, model } = requests[0]!
+  const { asker, model, afterOrder } = requests[0]!
   // Without a target the requests wait on, as they would for a target without room.
-  const found = await loadTargets(deps, asker, model).catch(() => [])
+  const found = await loadTargets(deps, asker, model, afterOrder).catch(() => [])
   for (const request of requests) {
     const meant = new Set(request.targets.map(({ deploymentId }) => deploymentId))
     const targets = found.filter(({ deploymentId }) => meant.has(deploymentId))

@@ -1,3 +1,4 @@
+import { ApplicationError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 import { userIdOf } from '../../deployments/serving/asker.ts'
 import type { Asker } from '../../deployments/serving/asker.ts'
@@ -7,7 +8,7 @@ import { requireModelType } from '../arrival/choose-way.ts'
 import type { InferenceRequest } from '../arrival/request-body.ts'
 import type { ErrorFacts, Protocol } from '../protocols/protocol.ts'
 import { writeData, writeErrorEvent, writeEvent } from '../protocols/sse-events.ts'
-import { AsleepError } from '../targets/find-targets.ts'
+import { AsleepError, UnavailableError } from '../targets/find-targets.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 import { requireUse } from './require-use.ts'
 import type { HeldRequest, Waking } from './waking.ts'
@@ -27,7 +28,8 @@ export interface HeldCallSteps {
   /** Replaces the caller by one whose connection stays open during the wait. */
   hold(caller: Caller): void
   start(targets: readonly EngineTarget[]): void
-  fail(error: unknown): void
+  /** `deployment` is the one that could not serve the request; null for an error that concerns no single one. */
+  fail(error: unknown, deployment: ServingDeployment | null): void
 }
 
 /** A call that waits for its sleeping deployment's targets. A class: thousands may wait and share methods. */
@@ -37,7 +39,8 @@ export class HeldCall implements HeldRequest {
   readonly #request: Pick<InferenceRequest, 'model' | 'streams' | 'body'>
   readonly #steps: HeldCallSteps
   #caller: Caller
-  #deploymentId = ''
+  /** The last one that it waited for */
+  #deployment: ServingDeployment | null = null
   readonly until: number
 
   constructor(
@@ -56,7 +59,9 @@ export class HeldCall implements HeldRequest {
     this.#steps = steps
     const patience = readPatience(caller.request.headers['x-scale-up-timeout'])
     this.until = performance.now() + (patience ?? deps.config.inference.wakeMilliseconds)
-    caller.reply.raw.once('close', () => deps.inference.waking.remove(this.#deploymentId, this))
+    caller.reply.raw.once('close', () => {
+      if (this.#deployment !== null) deps.inference.waking.remove(this.#deployment.deploymentId, this)
+    })
   }
 
   get userId(): number {
@@ -73,20 +78,32 @@ export class HeldCall implements HeldRequest {
 
   /** Finds the targets and starts the call there, now or when the deployment is awake. */
   proceed(): void {
-    this.#start().catch((error: unknown) => this.fail(error))
+    this.#start().catch((error: unknown) => this.#steps.fail(error, null))
+  }
+
+  /** Proceeds at other deployments, with the patience that is left. */
+  proceedAs(caller: Caller): void {
+    this.#caller = caller
+    this.proceed()
   }
 
   fail(error: unknown): void {
-    this.#steps.fail(error)
+    this.#steps.fail(error, this.#deployment)
   }
 
   async #start(): Promise<void> {
     try {
       this.#steps.start(await this.#steps.findTargets())
     } catch (error) {
+      if (error instanceof UnavailableError) return this.#steps.fail(error.reason, error.deployment)
       // The deployment may have fallen asleep again, or lost its instance.
       if (!(error instanceof AsleepError)) throw error
-      this.#waitFor(error.deployment)
+      const { deployment } = error
+      try {
+        this.#waitFor(deployment)
+      } catch (reason) {
+        this.#steps.fail(reason, deployment)
+      }
     }
   }
 
@@ -94,7 +111,11 @@ export class HeldCall implements HeldRequest {
   #waitFor(deployment: ServingDeployment): void {
     requireModelType(deployment, this.#protocol)
     requireUse(this.#request, this.#protocol, deployment.modelName)
-    this.#deploymentId = deployment.deploymentId
+    const last = this.#deployment
+    this.#deployment = deployment
+    if (last !== null && last.deploymentId !== deployment.deploymentId && performance.now() >= this.until) {
+      throw notWoken(deployment)
+    }
     // The caller may have left before.
     if (this.#caller.reply.raw.destroyed) return
     const { model, streams } = this.#request
@@ -123,6 +144,7 @@ export class HeldCall implements HeldRequest {
     const held: CallerReply = {
       raw,
       getHeaders: () => reply.getHeaders(),
+      header: (name, value) => reply.header(name, value),
       hijack() {
         end()
         return reply.hijack()
@@ -141,6 +163,12 @@ export class HeldCall implements HeldRequest {
     }
     return { ...caller, reply: held, isHeld: true }
   }
+}
+
+/** A request that has no time left wakes only the first deployment of its alias. */
+function notWoken({ modelName }: ServingDeployment): ApplicationError {
+  const message = `${modelName} sleeps, and was not woken because the request had waited as long as it may.`
+  return new ApplicationError('deployment_waking', message, 1)
 }
 
 /** Hugging Face's endpoints take this header in seconds. In milliseconds; null if it is no number. */
