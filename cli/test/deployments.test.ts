@@ -68,11 +68,14 @@ test('deploy --wait shows progress on stderr, and prints the id when the model s
     '--wait',
     '--alias',
     'assistant',
+    '--alias-order',
+    '2',
   ])
   expect(code, stderr).toBe(0)
   const id = stdout.trim()
   const { body } = await client.get(`/api/v1/model-deployments/${id}`)
-  expect(body).toMatchObject({ status: 'running', alias: 'assistant' })
+  expect(body).toMatchObject({ status: 'running', alias: 'assistant', alias_order: 2 })
+  expect((await shell.berth(['show', id])).stdout).toContain('2 of its alias')
   expect(stderr).toContain('berth-tiny is running')
   for (const name of [id, id.slice(0, 30), 'assistant', 'berth-tiny']) {
     expect(await shell.json(['show', name])).toMatchObject({ id })

@@ -17,6 +17,7 @@ import type { VariantOptions } from './variant.ts'
 interface DeployOptions extends VariantOptions {
   wait?: boolean
   alias?: string
+  aliasOrder?: number
   idleMinutes?: IdleMinutes
   maxInstances?: number
   share?: boolean
@@ -44,8 +45,9 @@ export async function deploy({ env, output }: Context, model: string, options: D
 
 /** Sets what a new deployment gets only by a change. */
 async function setUp(client: Client, deployment: Deployment, options: DeployOptions): Promise<Deployment> {
-  const { idleMinutes, maxInstances, share } = options
+  const { aliasOrder, idleMinutes, maxInstances, share } = options
   const set = {
+    '--alias-order': aliasOrder,
     '--idle-minutes': idleMinutes,
     '--max-instances': maxInstances,
     '--share': share,
@@ -54,7 +56,8 @@ async function setUp(client: Client, deployment: Deployment, options: DeployOpti
   if (names.length === 0) return deployment
   const path = { deployment_id: deployment.id }
   const sharing = share ? ({ shared_with: 'organization' } as const) : {}
-  const body = { ...sharing, ...toPolicyChange({ idleMinutes, max: maxInstances }) }
+  const order = aliasOrder === undefined ? {} : { alias_order: aliasOrder }
+  const body = { ...order, ...sharing, ...toPolicyChange({ idleMinutes, max: maxInstances }) }
   try {
     return await client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', { path, body })
   } catch (error) {

@@ -64,6 +64,7 @@ export async function show({ env, output }: Context, wanted: string): Promise<vo
       ['Model', deployment.model_name],
       ['Variant', `${size} ${deployment.model_format} ${deployment.quantization}`],
       ['Alias', deployment.alias],
+      ['Order', deployment.alias_order === null ? null : `${deployment.alias_order} of its alias`],
       ['LoRAs', deployment.adapters.map(({ model_name: name }) => name).join(', ') || null],
       ['Status', describeStatus(deployment)],
       ['Waiting for', deployment.status_message],

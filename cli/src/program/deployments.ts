@@ -84,6 +84,11 @@ function defineCatalogCommands(program: Command): void {
     .description('Deploy a model')
     .option('-w, --wait', 'show progress until the deployment serves requests')
     .option('--alias <alias>', 'a further name for `model` in requests')
+    .option(
+      '--alias-order <order>',
+      'its place among the deployments with the alias; the lowest that can serve gets requests',
+      wholeNumber,
+    )
     .option('--share', 'let all members of your organization, programs too, call it')
     .option('--max-instances <instances>', 'the most instances that it may have under load', wholeNumber)
     .option('--idle-minutes <minutes>', 'sleep after so many minutes without requests, or never', idleMinutes)
@@ -92,6 +97,7 @@ function defineCatalogCommands(program: Command): void {
       examples(
         'berth deploy berth-tiny --wait',
         'berth deploy qwen2.5-instruct --size 7B --alias assistant --idle-minutes 30',
+        'berth deploy qwen2.5-instruct --size 0.5B --alias assistant --alias-order 2',
       ),
     )
     .action(lazily(async () => (await import('../commands/deploy.ts')).deploy))

@@ -12,6 +12,7 @@ export const activity = {
   /** Names of settings */
   settings: {
     alias: 'Name',
+    alias_order: 'Order of the name',
     shared_with: 'Shared with',
     min_instances: 'At least (instances)',
     max_instances: 'At most (instances)',

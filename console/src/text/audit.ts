@@ -51,6 +51,7 @@ export const audit = {
   /** Names of details */
   facts: {
     alias: 'Name',
+    alias_order: 'Order of the name',
     at_limit: 'At the limit',
     auth_method: 'With',
     billing_mode: 'Plan',

@@ -71,6 +71,15 @@ export const instances = {
   alias: 'Name (optional)',
   newAliasHint: 'A name of your own, such as “assistant”. Pages show it, and requests use it as “model”.',
   aliasHint: 'Pages show it, and requests use it as “model”. Without a name, that is the model’s.',
+  aliasOrder: 'Order (optional)',
+  aliasOrderHint:
+    'If several of your deployments have this name, requests go to the lowest order that can serve: 1, then 2.',
+  aliasOrderRange: 'Enter a whole number from 1 to 1,000.',
+  sharesAlias: (places: readonly string[]) => `Requests by this name go to ${places.join(', then ')}.`,
+  spreadsAlias: (deployments: readonly string[]) =>
+    `Requests by this name go to the least busy of ${deployments.join(', ')}.`,
+  placeOfAlias: (name: string, order: number | null, isThis: boolean) =>
+    `${name} (${[isThis ? 'this one' : null, order === null ? 'no order' : `order ${order}`].filter((each) => each !== null).join(', ')})`,
   shadows: (deployments: readonly string[]) =>
     `Requests by this name would not reach ${deployments.join(', ')} anymore.`,
   aliasRange: 'Use up to 128 letters without accents, digits, or . _ : / -',

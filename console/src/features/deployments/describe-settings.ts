@@ -33,13 +33,14 @@ const list = (values: readonly string[]) => (values.length === 0 ? words.nothing
 
 /** A deployment's present settings, by the names in its activity. */
 export function readSettings(deployment: Deployment): Required<Settings> {
-  const { alias, shared_with, min_context_tokens, min_parallel_sequences, adapters } = deployment
+  const { alias, alias_order, shared_with, min_context_tokens, min_parallel_sequences, adapters } = deployment
   const { engine_options, engine_version, managed_by, policy } = deployment
   const { schedules, ...rest } = policy
   return {
     ...rest,
     schedules,
     alias,
+    alias_order,
     shared_with,
     min_context_tokens,
     min_parallel_sequences,

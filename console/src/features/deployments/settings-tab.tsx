@@ -33,7 +33,9 @@ export function SettingsTab({ deployment }: { deployment: Deployment }) {
     <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
       {mayChange && <ManagedNotice deployment={deployment} />}
       {restore !== undefined && mayChange && <RestoreSection deployment={deployment} of={restore} />}
-      {mayChange && <NameSection key={deployment.alias} deployment={deployment} />}
+      {mayChange && (
+        <NameSection key={`${deployment.alias} ${deployment.alias_order}`} deployment={deployment} />
+      )}
       <Section
         title={words.sharing}
         actions={

@@ -130,7 +130,9 @@ function addProtocol(app: App, deps: CallDeps, protocol: Protocol, parse: RawBod
       schema: {
         operationId,
         summary,
-        description: 'An error of the engine keeps its own status and body.',
+        description:
+          'An error of the engine keeps its own status and body. Requests by an alias whose deployments have an `alias_order` fall back ' +
+          'to the next order, unless the header `X-Berth-Fallback` is `no`, and `X-Berth-Deployment` of the response names the deployment.',
         tags: ['Inference'],
         body,
         response: { 200: events === null ? response : jsonOrEvents(response, events) },
