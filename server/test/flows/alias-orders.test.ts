@@ -93,7 +93,7 @@ test('a request waits for a place at a lower order before it goes to the next on
   expectAnswerOf(await asked, first)
 })
 
-test.each(['refuses', 'breaks', 'lost the model'] as const)(
+test.each(['refuses', 'breaks', 'lost the model', 'rejects its key'] as const)(
   'a deployment whose engine %s leaves requests to the next one',
   async (behavior) => {
     const [first, second] = await openTwo()

@@ -146,14 +146,19 @@ test('a transfer carries an alias only if it was shared and takes nothing from t
   await change(bob, his, { alias: 'private' })
   await share(bob, shared, 'known')
   await share(bob, doubled, 'mine')
+  for (const id of [shared, doubled]) await change(bob, id, { alias_order: 3 })
   await change(alice, hers, { alias: 'mine' })
   const { user } = (await alice.get('/v1/auth/session')).body
   const leaving = await bob.post(`/v1/organization/leave?deployments=transfer&to=${user.id}`)
   expect(leaving.status).toBe(204)
   const aliases = await Promise.all(
-    [his, shared, doubled].map(async (id) => (await change(admin, id, {})).body.alias),
+    [his, shared, doubled].map(async (id) => (await change(admin, id, {})).body),
   )
-  expect(aliases).toEqual([null, 'known', null])
+  expect(aliases.map(({ alias, alias_order: order }) => [alias, order])).toEqual([
+    [null, null],
+    ['known', 3],
+    [null, null],
+  ])
 })
 
 test('GET /v1/models says which deployments a name does not reach', async () => {

@@ -27,6 +27,8 @@ export type Behavior =
   | 'fails'
   /** No longer has the model */
   | 'lost the model'
+  /** Rejects its key */
+  | 'rejects its key'
 
 /** A deployment with an engine of its own. */
 export interface Place {
@@ -140,6 +142,7 @@ function answerAs(place: Place): void {
       waiting.set(engine, [...(waiting.get(engine) ?? []), response])
     } else if (place.behavior === 'breaks') response.destroy()
     else if (place.behavior === 'refuses') answerJson(response, '{"error":{"message":"full"}}', 429)
+    else if (place.behavior === 'rejects its key') answerJson(response, '{}', 401)
     else if (place.behavior === 'lost the model') {
       answerJson(response, '{"detail":"No such model"}', 400)
     } else answerChat(response, request, place.id)

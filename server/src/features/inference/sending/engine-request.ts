@@ -34,10 +34,10 @@ export interface EngineRequestOwner {
   onComplete(): void
   /** A response of an engine that has no room now is dropped, because other deployments may have some. */
   readonly dropsRefusals: boolean
-  /** The engine refused the request although the request is not to blame. The response was dropped. */
-  onRefused(error: ApplicationError): void
   /** No response has begun, and this process knows no other engine. `hasMoved`: the request may have broken one. */
   onUnanswered(error: UpstreamError, hasMoved: boolean): void
+  /** The engine takes no request now, whatever it asks for; `brokenBy` is null if the engine said so. */
+  giveUp(error: unknown, brokenBy: 'engine' | null): void
   /** No engine gave a complete response; `brokenBy` is null if this server is to blame. */
   fail(error: unknown, brokenBy: 'engine' | null): void
 }
@@ -152,7 +152,7 @@ export class EngineRequest implements ResponseHandler {
     this.#status = head.status
     if (isRefusal(head.status) && this.#owner.dropsRefusals) {
       this.abort()
-      this.#owner.onRefused(toRefusal(head, this.#target))
+      this.#owner.giveUp(toRefusal(head, this.#target), null)
       return null
     }
     return this.#isRejected ? null : this.#owner.onResponse(head)
@@ -172,7 +172,7 @@ export class EngineRequest implements ResponseHandler {
       { deployment: this.#target.deploymentId },
       'the engine rejected its key; SECRET_KEY may differ from the one that the engine started with',
     )
-    this.#owner.fail(new UpstreamError('broken', 'the engine rejected the authorization'), 'engine')
+    this.#owner.giveUp(new UpstreamError('broken', 'the engine rejected the authorization'), 'engine')
   }
 
   async #renewAuthorization(): Promise<void> {
@@ -182,7 +182,7 @@ export class EngineRequest implements ResponseHandler {
       const { runtime, engineUrl, authorization } = target
       target.authorization = await runtime.authorizeEngine!(engineUrl, authorization)
     } catch (error) {
-      if (!this.#isLeft) this.#owner.fail(error, 'engine')
+      if (!this.#isLeft) this.#owner.giveUp(error, 'engine')
       return
     }
     if (!this.#isLeft) this.#send()

@@ -252,10 +252,6 @@ export class Exchange
     this.giveUp(error, null)
   }
 
-  onRefused(error: ApplicationError): void {
-    this.giveUp(error, null)
-  }
-
   /** Leaves the deployment, which can't serve the request, for the next one of the alias, or fails. */
   giveUp(error: unknown, brokenBy: BrokenBy | null): void {
     const state = this.#state
