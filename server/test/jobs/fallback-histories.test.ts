@@ -45,7 +45,9 @@ beforeAll(async () => {
   aliases = await startOrderedAliases()
   owner = await registerClient(aliases.server.url)
   colleague = await joinClient(aliases.server, owner, 'viewer')
-  changing = await Promise.all(Array.from({ length: 5 }, () => aliases.open(owner)))
+  changing = []
+  // One after the other, so that each has an engine of its own.
+  for (let count = 0; count < 5; count += 1) changing.push(await aliases.open(owner))
   const [away, asleep, unfit] = [
     await aliases.open(owner),
     await aliases.open(owner),
