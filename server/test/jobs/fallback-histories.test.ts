@@ -155,12 +155,19 @@ function expectAnswer(answer: Answer, { answeredBy, tried, isFatal }: Outcome, c
   expect(answer.body.error.fallbacks ?? []).toEqual(fallbacks)
 }
 
+/** Closes the circuit breakers of a deployment, which count as its absence. */
+async function closeBreakers({ id }: Place): Promise<void> {
+  const { instances } = (await owner.get(`${path}/${id}`)).body
+  for (const each of instances) aliases.server.application.inference.breakers.onSuccess(each.id)
+}
+
 /** Puts the deployments into random states. Returns what frees them. */
 async function change(random: () => number, members: readonly Member[]): Promise<() => Promise<void>> {
   const frees: (() => Promise<void>)[] = []
   for (const member of members.filter((each) => changing.includes(each))) {
     member.state = random() < 0.3 ? 'answers' : pickFrom(random, changingStates)!
     const isBehavior = member.state === 'refuses' || member.state === 'breaks'
+    if (member.behavior === 'breaks') await closeBreakers(member)
     member.behavior = 'answers'
     const shared_with = member.state === 'is unshared' ? null : 'organization'
     const { id } = member

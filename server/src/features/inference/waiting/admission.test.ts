@@ -220,7 +220,7 @@ test("a full queue of one user leaves room for another user's requests to the sa
   const rejected: number[] = []
   for (const userId of [1, 1, 1, 1, 1, 2]) {
     const request = makeRequest(target, userId, () => {})
-    admission.request({ ...request, fail: () => void rejected.push(userId) })
+    admission.request({ ...request, onFull: () => void rejected.push(userId) })
   }
   // A user may also have as many waiting as would be in flight at an unshared deployment.
   expect(rejected).toEqual([1])
