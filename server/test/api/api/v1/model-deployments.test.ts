@@ -33,6 +33,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defau
     organization_id: expect.stringMatching(/^\d+$/),
     shared_with: null,
     alias: null,
+    alias_order: null,
     adapters: [],
     cluster_id: null,
     instance_id: null,
