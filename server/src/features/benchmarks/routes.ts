@@ -10,7 +10,7 @@ import type { DeploymentReference } from '../deployments/state/access-deployment
 import { deploymentParams, deploymentQuery, toReference } from '../deployments/schemas.ts'
 import { runBenchmark } from './run-benchmark.ts'
 import { benchmarkBody, benchmarkInput, benchmarkParams, benchmarksBody, toBenchmarkBody } from './schemas.ts'
-import { endBenchmark, insertBenchmark, listBenchmarks } from './store.ts'
+import { endBenchmark, findBenchmark, insertBenchmark, listBenchmarks } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'prices' | 'log' | 'config'>
 
@@ -89,8 +89,8 @@ export function benchmarkRoutes(app: App, deps: Deps): void {
     query: Pick<DeploymentReference, 'scope'>,
   ) => {
     const { id } = await accessDeployment(deps, viewer, 'inspect', toReference(params, query))
-    const found = (await listBenchmarks(db, id)).find((each) => each.number === number)
-    if (found === undefined) throw new NotFoundError('Benchmark not found.')
+    const found = await findBenchmark(db, { deployment_id: id, number })
+    if (found === null) throw new NotFoundError('Benchmark not found.')
     return found
   }
 

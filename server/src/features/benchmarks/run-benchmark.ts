@@ -6,7 +6,7 @@ import { countOthers } from '../statistics/count-others.ts'
 import type { ModelAddress } from './ask-model.ts'
 import { measureStep } from './measure.ts'
 import { endBenchmark, setOtherRequests, touchBenchmark } from './store.ts'
-import type { Benchmark } from './store.ts'
+import type { Benchmark, BenchmarkEnd } from './store.ts'
 import type { BenchmarkRow } from './tables.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'prices' | 'log'>
@@ -36,9 +36,9 @@ export async function runBenchmark(
       .catch((error: unknown) => log.warn({ err: error }, 'could not write the progress of a benchmark'))
   }, heartbeat)
   try {
-    const result = await runSteps(deps, benchmark, { ...caller, dispatcher }, rows, signal)
-    await touchBenchmark(db, benchmark, rows)
-    await endBenchmark(db, benchmark, result, clock())
+    const end = await runSteps(deps, benchmark, { ...caller, dispatcher }, rows, signal)
+    clearInterval(beating)
+    await endBenchmark(db, benchmark, { ...end, rows }, clock())
     await delay(statisticsDelay, null, { signal: closing, ref: false })
     const { deployment_id: id, started_by: person, started_at: since } = benchmark
     await setOtherRequests(db, benchmark, await countOthers(deps, id, person, since))
@@ -50,8 +50,6 @@ export async function runBenchmark(
   }
 }
 
-type Result = Parameters<typeof endBenchmark>[2]
-
 /** Adds a row for each step. */
 async function runSteps(
   deps: Deps,
@@ -59,7 +57,7 @@ async function runSteps(
   address: ModelAddress,
   rows: BenchmarkRow[],
   signal: AbortSignal,
-): Promise<Result> {
+): Promise<BenchmarkEnd> {
   for (const concurrency of settings.concurrency) {
     const pricePerHour = await findRunningPrice(deps, deploymentId)
     const step = { address, deploymentId, settings, concurrency, pricePerHour }

@@ -68,6 +68,18 @@ export async function listBenchmarks(db: Database, deploymentId: string): Promis
     .execute()
 }
 
+/** A benchmark of a deployment; null if it has none with the number. */
+export async function findBenchmark(db: Database, key: Key): Promise<Benchmark | null> {
+  await endSilent(db, key.deployment_id)
+  const found = await db
+    .selectFrom('benchmarks')
+    .selectAll()
+    .where('deployment_id', '=', key.deployment_id)
+    .where('number', '=', key.number)
+    .executeTakeFirst()
+  return found ?? null
+}
+
 /** Says that a benchmark goes on, with its rows so far. False if it was ended. */
 export async function touchBenchmark(
   db: Database,
@@ -84,16 +96,23 @@ export async function touchBenchmark(
   return numUpdatedRows > 0n
 }
 
+export interface BenchmarkEnd {
+  status: Exclude<BenchmarkStatus, 'running'>
+  error?: string | null
+  /** Absent if another process has them */
+  rows?: readonly BenchmarkRow[]
+}
+
 /** Ends a benchmark that runs. */
 export async function endBenchmark(
   db: Database,
   key: Key,
-  { status, error = null }: { status: Exclude<BenchmarkStatus, 'running'>; error?: string | null },
+  { status, error = null, rows }: BenchmarkEnd,
   at: Date,
 ): Promise<void> {
   await db
     .updateTable('benchmarks')
-    .set({ status, error, ended_at: at })
+    .set({ status, error, ended_at: at, ...(rows && { rows: JSON.stringify(rows) }) })
     .where('deployment_id', '=', key.deployment_id)
     .where('number', '=', key.number)
     .where('ended_at', 'is', null)

@@ -46,13 +46,9 @@ export function toLine(
   }: Pick<TokenEntry, 'outsideName' | 'teamId' | 'processingMilliseconds'>,
   row: string | null,
 ): string {
-  const isPlain = outsideName === null && teamId === null
-  const end = isPlain ? listOf(row) : `,${row},${JSON.stringify(outsideName)},${teamId}`
+  const caller = outsideName === null && teamId === null ? '' : `,${JSON.stringify(outsideName)},${teamId}`
+  const end = row === null && caller === '' ? '' : `,${row}${caller}`
   return `${head}${inputTokens},${outputTokens},${cachedTokens},${processingMilliseconds}${end}]\n`
-}
-
-function listOf(row: string | null): string {
-  return row === null ? '' : `,${row}`
 }
 
 /** The line of a request that has no tokens. */

@@ -147,8 +147,8 @@ async function findScope(
   const none = { team_id: null, user_id: null, deployment_id: null }
   if (scope === 'organization' && scopeId === null) return { scope, ...none }
   if (scope === 'team' && typeof scopeId === 'number') {
-    const missing = await holdTeams(db, organizationId, [scopeId])
-    if (missing.length === 0) return { scope, ...none, team_id: scopeId }
+    const held = await holdTeams(db, organizationId, [scopeId])
+    if (held.length === 1) return { scope, ...none, team_id: scopeId }
   }
   if (scope === 'member' && typeof scopeId === 'number' && (await isMember(db, scopeId, organizationId))) {
     return { scope, ...none, user_id: scopeId }

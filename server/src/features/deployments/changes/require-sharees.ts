@@ -13,11 +13,12 @@ export async function requireSharees(
   const { teams, members } = sharedWith
   if (teams.length + members.length === 0)
     throw invalidField('shared_with', 'Name a team or a member, or use null.', 'custom')
-  const [foreign] = await holdTeams(transaction, organizationId, teams)
-  if (foreign !== undefined)
-    throw invalidField('shared_with.teams', `Your organization has no team ${foreign}.`, 'invalid_value')
-  const known = await listMemberIds(transaction, organizationId, members)
-  const stranger = members.find((id) => !known.includes(id))
-  if (stranger !== undefined)
-    throw invalidField('shared_with.members', `Your organization has no member ${stranger}.`, 'invalid_value')
+  refuseUnknown('team', teams, await holdTeams(transaction, organizationId, teams))
+  refuseUnknown('member', members, await listMemberIds(transaction, organizationId, members))
+}
+
+function refuseUnknown(kind: 'team' | 'member', ids: readonly number[], known: readonly number[]): void {
+  const unknown = ids.find((id) => !known.includes(id))
+  if (unknown === undefined) return
+  throw invalidField(`shared_with.${kind}s`, `Your organization has no ${kind} ${unknown}.`, 'invalid_value')
 }
