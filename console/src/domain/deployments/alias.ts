@@ -14,7 +14,7 @@ export function parseOrder(order: string): number | null | undefined {
     : undefined
 }
 
-/** The owner's deployments with this alias, in the order of requests; a deployment without an order is last. */
+/** The owner's deployments with this alias, in the order of requests; those without an order are last. */
 export function listByOrder<Each extends Pick<Deployment, 'id' | 'user_id' | 'alias' | 'alias_order'>>(
   changed: Each,
   callable: readonly Each[],

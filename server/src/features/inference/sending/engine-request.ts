@@ -34,7 +34,7 @@ export interface EngineRequestOwner {
   onComplete(): void
   /** A response of an engine that has no room now is dropped, because other deployments may have some. */
   readonly dropsRefusals: boolean
-  /** No response has begun, and this process knows no other engine. `hasMoved`: the request may have broken one. */
+  /** No response has begun, and no other engine is known. `hasMoved`: the request may have broken one. */
   onUnanswered(error: UpstreamError, hasMoved: boolean): void
   /** The engine takes no request now, whatever it asks for; `brokenBy` is null if the engine said so. */
   giveUp(error: unknown, brokenBy: 'engine' | null): void

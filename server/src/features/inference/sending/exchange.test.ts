@@ -170,7 +170,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
   const read = createRequestReader(summaries)
   const slices = createTimeSlices(1)
   const url = await listen((message, raw) => {
-    const viewer = { userId: 1, session: { id: 1 } } as never
+    const viewer = { userId: 1, session: { id: 1 }, standings: [] } as never
     const caller = {
       request: { id: 'r-1', headers: message.headers, viewer, log: silentLog, hasOwnAccessLog: false },
       reply: { raw, getHeaders: () => ({}), header() {}, send: () => raw.writeHead(500).end(), hijack() {} },

@@ -57,7 +57,7 @@ const transitions = {
   sent: ['queued', 'body', 'failed', 'ended'],
   /** The relay takes the body */
   body: ['complete', 'failed', 'ended'],
-  /** The engine's response is complete; the relay writes what is left of it, unless the engine lost the model */
+  /** The engine's response is complete; the relay writes the rest of it, unless the engine lost the model */
   complete: ['queued', 'failed', 'ended'],
   /** An error is being sent, or the response was truncated */
   failed: ['ended'],

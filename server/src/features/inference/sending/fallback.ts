@@ -24,7 +24,7 @@ const unavailable: ReadonlySet<ErrorCode> = new Set([
   'upstream_unavailable',
 ])
 
-/** The request does not fit a deployment. The first one's refusal is the answer; later ones are passed over. */
+/** The request does not fit a deployment. The first one's refusal is the answer; others are passed over. */
 const unfit: ReadonlySet<ErrorCode> = new Set([
   'invalid_request_error',
   'route_not_supported',

@@ -28,7 +28,7 @@ export interface HeldCallSteps {
   /** Replaces the caller by one whose connection stays open during the wait. */
   hold(caller: Caller): void
   start(targets: readonly EngineTarget[]): void
-  /** `deployment` is the one that could not serve the request; null for an error that concerns no single one. */
+  /** `deployment` could not serve the request; null for an error that concerns no single one. */
   fail(error: unknown, deployment: ServingDeployment | null): void
 }
 
