@@ -62,6 +62,10 @@ export async function openVisitor(
     if (!['error', 'warning'].includes(message.type())) return
     report(`${message.type()}: ${message.text()} at ${message.location().url}`)
   })
+  // Requests that are still open when a person signs out arrive without a session.
+  context.on('request', (request) => {
+    if (request.url().endsWith('/v1/user/logout')) expected.push(/status of 401/)
+  })
   context.on('weberror', (error) => report(`exception: ${error.error().stack}`))
   const page = await context.newPage()
   return { page, context, pageErrors, allowPageErrors: (pattern) => void expected.push(pattern) }
