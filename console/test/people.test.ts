@@ -32,7 +32,7 @@ test('an admin finds a colleague by name, role and kind, sees who was active whe
   await see(rowOf(page, 'Alan Turing').getByText('This hour'))
   await see(rowOf(page, 'Grace Hopper').getByText('No', { exact: true }))
   const names = () => page.getByRole('row').locator('td:first-child').allInnerTexts()
-  expect((await names())[0]).toMatch(/^zoe@example\.com\s+Invited/)
+  await expect.poll(async () => (await names())[0]).toMatch(/^zoe@example\.com\s+Invited/)
   await page.getByRole('searchbox', { name: 'Search name or email' }).fill('GRACE')
   await seeGone(rowOf(page, 'Alan Turing'))
   await page.waitForURL(/q=GRACE/)
