@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { notify } from '../../src/database/notifications.ts'
 import { createRandom, pickFrom } from '../chaos/load.ts'
 import { registerClient } from '../support/client.ts'
 import type { Answer, Client } from '../support/client.ts'
@@ -156,6 +157,16 @@ function expectAnswer(answer: Answer, { answeredBy, tried, isFatal }: Outcome, c
   expect(answer.body.error.fallbacks ?? []).toEqual(fallbacks)
 }
 
+/** Waits until the server has all notifications so far, which arrive in the order of their transactions. */
+async function hearChanges(): Promise<void> {
+  const { db, notifications } = aliases.server.application
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const stop = notifications.subscribe('deployment_changed', (payload) => payload === '0' && resolve())
+  await notify(db, 'deployment_changed', '0')
+  await promise
+  stop()
+}
+
 /** Closes the circuit breakers of a deployment, which count as its absence. */
 async function closeBreakers({ id }: Place): Promise<void> {
   const { instances } = (await owner.get(`${path}/${id}`)).body
@@ -176,6 +187,7 @@ async function change(random: () => number, members: readonly Member[]): Promise
     if (member.state === 'is full') frees.push(await aliases.fill(owner, member))
     if (isBehavior) member.behavior = member.state as Behavior
   }
+  await hearChanges()
   return async () => {
     for (const free of frees) await free()
   }
