@@ -150,8 +150,9 @@ function expectAnswer(
   const [first, ...others] = tried
   if (first === undefined) return expect(answer.status).toBe(404)
   if (isFatal) return expect(answer.body.error.code).toBe('upstream_unavailable')
-  // An engine's own refusal passes unchanged if there is no other deployment.
-  if (first.member.state === 'refuses' && (chat.forbids || others.length === 0)) {
+  // An engine's own refusal passes unchanged if there is no other deployment that may serve.
+  const isAlone = others.every(({ member }) => member.state === 'failed')
+  if (first.member.state === 'refuses' && (chat.forbids || isAlone)) {
     return expect(answer.status).toBe(429)
   }
   expect(answer.body.error.code).toBe(first.code)
