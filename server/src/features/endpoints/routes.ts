@@ -1,4 +1,5 @@
 import type { App } from '../../http/app.ts'
+import { joinResponse } from '../../http/creation.ts'
 import { noContent } from '../../http/openapi/responses.ts'
 import { roleCan } from '../../base/roles.ts'
 import type { Services } from '../../services.ts'
@@ -55,7 +56,7 @@ export function endpointRoutes(app: App, deps: Deps): void {
   app.post(
     prefix,
     {
-      config: { ...manage, creates: 'by unique name' },
+      config: { ...manage, creates: 'atomically' },
       schema: {
         operationId: 'createEndpoint',
         summary: 'Add an endpoint: a server with OpenAI’s protocol that already runs',
@@ -67,8 +68,9 @@ export function endpointRoutes(app: App, deps: Deps): void {
         errors: ['endpoint_exists', 'too_many_endpoints', 'server_busy'],
       },
     },
-    async ({ body, viewer }, reply) => {
-      const add = () => addEndpoint(deps, viewer, toSettings(body))
+    async (request, reply) => {
+      const { body, viewer } = request
+      const add = () => addEndpoint(joinResponse(deps, request), viewer, toSettings(body))
       const { endpoint } = await runCheck(viewer.organizationId, add)
       return reply.code(201).send(toEndpointBody(endpoint, true))
     },
