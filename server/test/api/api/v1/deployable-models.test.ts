@@ -95,6 +95,7 @@ test('GET /api/v1/deployable-models: a model has exactly the fields of the contr
     enabled: true,
     sort_order: 2,
     owner: 'installation',
+    managed_by: null,
     base_model: null,
     source: { kind: 'catalog', repository: null, commit: null, file_name: null, bytes: null },
     created_at: instant,
