@@ -237,7 +237,9 @@ test('scale changes the policy; deploy --idle-minutes sets it at once', async ()
       ],
     },
   })
-  expect((await shell.berth(['show', id])).stdout).toMatch(/Schedules +Keep 2 awake on weekdays .+; Keep 3 awake at \*\/5 8 1/)
+  expect((await shell.berth(['show', id])).stdout).toMatch(
+    /Schedules +Keep 2 awake on weekdays .+; Keep 3 awake at \*\/5 8 1/,
+  )
   expect(await shell.berth(['scale', id, '--schedule', '0 8 * * * Mars/Olympus 1'])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('IANA time zone'),
