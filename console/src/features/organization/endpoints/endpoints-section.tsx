@@ -3,9 +3,10 @@ import { EllipsisVertical, Plug } from 'lucide-react'
 import { Suspense, useState } from 'react'
 import { Badge } from '../../../components/badge.tsx'
 import { Button } from '../../../components/button.tsx'
+import { Loaded } from '../../../components/loaded.tsx'
 import { Menu, MenuItem } from '../../../components/menu.tsx'
 import { Section } from '../../../components/page.tsx'
-import { EmptyState, ErrorState, SkeletonRows } from '../../../components/states.tsx'
+import { EmptyState } from '../../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../../components/table.tsx'
 import type { Endpoint } from '../../../contract.ts'
 import { formatRelative } from '../../../format.ts'
@@ -23,9 +24,8 @@ const Dialogs = lazyPart(() => import('./dialogs.tsx').then((module) => module.E
 
 /** The endpoints of the organization, with an admin's actions; requires the `manageModels` permission. */
 export function EndpointsSection() {
-  const { data, error, refetch } = useQuery(endpointsQuery)
+  const query = useQuery(endpointsQuery)
   const [open, setOpen] = useState<OpenDialog | null>(null)
-  const endpoints = data?.items
   return (
     <Section
       flush
@@ -33,35 +33,33 @@ export function EndpointsSection() {
       description={words.description}
       actions={<Button onClick={() => setOpen({ dialog: 'add' })}>{words.add}</Button>}
     >
-      {endpoints === undefined ? (
-        error ? (
-          <ErrorState error={error} onRetry={() => void refetch()} />
-        ) : (
-          <SkeletonRows count={1} />
-        )
-      ) : endpoints.length === 0 ? (
-        <EmptyState icon={<Plug />} title={words.none}>
-          {words.addDescription}
-        </EmptyState>
-      ) : (
-        <Table
-          label={words.title}
-          head={
-            <>
-              <HeadCell>{words.name}</HeadCell>
-              <HeadCell>{words.state}</HeadCell>
-              <HeadCell className="hidden sm:table-cell">{words.models}</HeadCell>
-              <HeadCell>
-                <span className="sr-only">{text.organization.actions}</span>
-              </HeadCell>
-            </>
-          }
-        >
-          {endpoints.map((endpoint) => (
-            <EndpointRow key={endpoint.id} endpoint={endpoint} onOpen={setOpen} />
-          ))}
-        </Table>
-      )}
+      <Loaded query={query} rows={1}>
+        {({ items: endpoints }) =>
+          endpoints.length === 0 ? (
+            <EmptyState icon={<Plug />} title={words.none}>
+              {words.addDescription}
+            </EmptyState>
+          ) : (
+            <Table
+              label={words.title}
+              head={
+                <>
+                  <HeadCell>{words.name}</HeadCell>
+                  <HeadCell>{words.state}</HeadCell>
+                  <HeadCell className="hidden sm:table-cell">{words.models}</HeadCell>
+                  <HeadCell>
+                    <span className="sr-only">{text.organization.actions}</span>
+                  </HeadCell>
+                </>
+              }
+            >
+              {endpoints.map((endpoint) => (
+                <EndpointRow key={endpoint.id} endpoint={endpoint} onOpen={setOpen} />
+              ))}
+            </Table>
+          )
+        }
+      </Loaded>
       {open !== null && (
         <Suspense>
           <Dialogs open={open} onChange={setOpen} />
