@@ -117,7 +117,7 @@ async function expectBroughtAbout(client: Client, file: RandomFile): Promise<voi
   ).toEqual([])
 }
 
-/** Plays pairs in an organization of its own. */
+/** Plays pairs in a new organization. */
 async function playPairs(server: TestServer, count: number, seed: number): Promise<void> {
   const client = await registerClient(server.url)
   const colleagues = [await joinClient(server, client, 'member'), await joinClient(server, client, 'viewer')]

@@ -55,7 +55,7 @@ export function diff(context: Context, options: Omit<ApplyOptions, 'dryRun' | 'w
   return apply(context, { ...options, dryRun: true })
 }
 
-/** Says where the file asks for what the server refuses. Throws other errors as they are. */
+/** Adds the place in the file to a refusal of the server. Throws other errors unchanged. */
 function explain(error: unknown, { path, kind, name }: Step, { fail }: ReadFile): never {
   if (!(error instanceof ApiError)) throw error
   error.message =

@@ -19,7 +19,7 @@ import { RestoreSection } from './restore-section.tsx'
 const words = text.deploymentSettings
 const route = getRouteApi('/app/deployments/$deploymentId')
 
-/** What a person can change about a deployment; without the right to it, what is set. */
+/** The settings of a deployment, as forms for people who may change them. */
 export function SettingsTab({ deployment }: { deployment: Deployment }) {
   const { restore } = route.useSearch()
   const navigate = route.useNavigate()
