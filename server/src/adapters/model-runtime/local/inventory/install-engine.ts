@@ -1,3 +1,4 @@
+import type { StatsFs } from 'node:fs'
 import { chmod, copyFile, mkdir, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -30,6 +31,9 @@ import type { PythonTools } from './python-environment.ts'
 import type { CudaLibrary } from './types.ts'
 
 type Settings = Pick<LocalRuntimeSettings, 'dataDirectory' | 'environment' | 'proxy' | 'versionTimeoutMs'>
+
+/** Reads how much of a file system is free. */
+type ReadSpace = (path: string) => Promise<Pick<StatsFs, 'bavail' | 'bsize'>>
 
 interface Request {
   name: PackageName
@@ -64,6 +68,7 @@ export async function installEngine(
   text: string,
   onProgress: (line: string) => void,
   account: Account | null = null,
+  readSpace: ReadSpace = statfs,
 ): Promise<EngineChange> {
   const request = parseRequest(text)
   if (request === null) {
@@ -72,7 +77,7 @@ export async function installEngine(
     }
   }
   try {
-    await checkSpace(settings, request.name)
+    await checkSpace(settings, request.name, readSpace)
     const { name, version } = request
     return name === 'cuda'
       ? await installCuda(settings, inventory, request, onProgress)
@@ -86,8 +91,12 @@ export async function installEngine(
   }
 }
 
-async function checkSpace({ dataDirectory }: Settings, name: PackageName): Promise<void> {
-  const { bavail, bsize } = await statfs(dataDirectory)
+async function checkSpace(
+  { dataDirectory }: Settings,
+  name: PackageName,
+  readSpace: ReadSpace,
+): Promise<void> {
+  const { bavail, bsize } = await readSpace(dataDirectory)
   const needed = spaces[name]
   if (bavail * bsize >= needed) return
   throw new InstallationError(
