@@ -116,6 +116,12 @@ test.each([
     expected: "Berth's engine needs CUDA's runtime (libcudart.so.12 is missing).",
   },
   {
+    name: 'has the runtime of CUDA 12 alone, with which it fails',
+    probe: `missing['cuda-12'] = []
+            print({ works: false, reason: isCuda12 ? 'with CUDA 12' : 'with CUDA 13', library: null, missing })`,
+    expected: "Berth's engine is not usable: its probe failed: with CUDA 12.",
+  },
+  {
     name: 'dies with both builds',
     probe: `process.kill(process.pid, 'SIGSEGV'); await new Promise(() => setInterval(() => {}, 1000))`,
     expected: "Berth's engine is not usable: probed on this GPU, it was killed by SIGSEGV.",

@@ -68,11 +68,15 @@ async function probeEmbedded(context: ProbeContext, gpu: Gpu): Promise<ProbeResu
   const output = readOutput(first)
   if (output?.works === true) return { works: true, library: output.library }
   const missing = output?.missing?.['cuda-13'] ?? []
-  if (missing.length > 0) return { works: false, problem: { kind: 'missing libraries', libraries: missing } }
-  // Only a build that was loaded can have failed at a computation.
+  const hasCuda12 = output?.missing?.['cuda-12'].length === 0
+  if (missing.length > 0 && !hasCuda12) {
+    return { works: false, problem: { kind: 'missing libraries', libraries: missing } }
+  }
   const second = await runEmbedded(context, gpu, 'cuda-12', true)
   const other = readOutput(second)
   if (other?.works === true) return { works: true, library: 'cuda-12' }
+  // With the runtime of CUDA 12, that of CUDA 13 is not what lacks.
+  if (missing.length > 0) return { works: false, problem: describeFailure(second, other) }
   const alsoMissing = other?.missing?.['cuda-12'] ?? []
   const problem = describeFailure(first, output)
   return problem.kind === 'old driver' && alsoMissing.length > 0
