@@ -36,8 +36,8 @@ import { ObservedTime } from '../base/observed-time.ts'
 export interface Overrides {
   log?: Log | undefined
   clock?: (() => Date) | undefined
-  /** The only runtime, instead of those of RUNTIME */
-  runtime?: ModelRuntime | undefined
+  /** One runtime or several, instead of those of RUNTIME */
+  runtime?: ModelRuntime | readonly ModelRuntime[] | undefined
   /** True to leave the catalog as the server wrote it, for programs beside a server. Default: false */
   keepsCatalog?: boolean | undefined
 }
@@ -92,7 +92,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const runtimes =
       overrides.runtime === undefined
         ? await createRuntimes(config, instanceTypes, runtimeServices)
-        : joinRuntimes([overrides.runtime], log)
+        : joinRuntimes([overrides.runtime].flat(), log)
     opened.defer(() => runtimes.close())
     const hub = createHub(config)
     opened.defer(() => hub.close())
