@@ -12,7 +12,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'server/src/features/catalog/sources/file-schema.ts': 'which formats of the catalog file name files',
   'server/src/features/own-models/facts/formats.ts': 'the formats of weights that repositories have',
   'server/src/process/startup-checks.ts': 'settings with paths of programs',
-  'console/src/text/deployment.ts': 'names of engines for people',
+  'console/src/text/deployment-parts.ts': 'names of engines for people',
   'console/src/text/variants.ts': 'names of formats for people',
 }
 

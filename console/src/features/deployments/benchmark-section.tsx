@@ -140,7 +140,7 @@ function Rows({ rows, label, currency }: { rows: readonly Row[]; label: string; 
           </Cell>
           <Cell numeric className="hidden md:table-cell">
             {row.cost_per_million_tokens === null
-              ? text.deployment.noValue
+              ? text.deploymentParts.noValue
               : formatMoney(row.cost_per_million_tokens, currency)}
           </Cell>
         </tr>
@@ -150,7 +150,7 @@ function Rows({ rows, label, currency }: { rows: readonly Row[]; label: string; 
 }
 
 function formatRange(values: Row['time_to_first_token_ms']): string {
-  if (values === null) return text.deployment.noValue
+  if (values === null) return text.deploymentParts.noValue
   return words.range(formatDuration(values.p50), formatDuration(values.p95))
 }
 

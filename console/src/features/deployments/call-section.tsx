@@ -13,7 +13,7 @@ import { listCallSamples, writeCallSample } from './call-samples.ts'
 import { toRequestModel } from '../../domain/deployments/names.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 
-const words = text.deployment
+const words = text.deploymentParts
 const sampleChoice = 'berth.sample'
 
 /** How to call a deployment: its address, its name, and code samples. */
@@ -35,7 +35,7 @@ export function CallSection({ deployment }: { deployment: Deployment }) {
             : words.notRunningYet}
         </Notice>
       )}
-      <Section title={words.callIt} actions={<ScriptSessionButton />}>
+      <Section title={text.deployment.callIt} actions={<ScriptSessionButton />}>
         <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
           <p className="max-w-prose text-muted">{words.howToCall}</p>
           <div className="flex flex-wrap items-end justify-between gap-x-6 gap-y-4">

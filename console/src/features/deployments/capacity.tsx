@@ -17,7 +17,7 @@ import { formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { useUpdateDeployment } from './queries.ts'
 
-const words = text.deployment
+const words = text.deploymentParts
 const route = getRouteApi('/app/deployments/$deploymentId')
 
 /** How long and how many requests a deployment serves, and the dialog that sets minimums. */
@@ -35,7 +35,7 @@ export function Capacity({ deployment }: { deployment: Deployment }) {
   const isOver = isFinished(deployment)
   return (
     <Section
-      title={words.capacity}
+      title={text.deployment.capacity}
       actions={change && !isOver && <Button onClick={() => setOpen(true)}>{words.setMinimums}</Button>}
     >
       <dl className="grid grid-cols-2 gap-4">

@@ -28,7 +28,7 @@ export function ChangeItems({ deployment }: { deployment: Deployment }) {
             search={{ tab: 'settings', context: 'yes' }}
           >
             <Gauge aria-hidden />
-            {text.deployment.setMinimums}
+            {text.deploymentParts.setMinimums}
           </Link>
         </MenuItem>
       )}

@@ -11,8 +11,6 @@ import { EmptyState, ErrorState, Skeleton } from '../../components/states.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { text } from '../../text/index.ts'
 import { DeploymentActions } from './deployment-actions.tsx'
-import { HeadFacts } from './head-facts.tsx'
-import { OverviewTab } from './overview-tab.tsx'
 import { nameSharing } from './name-sharing.ts'
 import { usePayer } from './payer.ts'
 import { useDeployment } from './queries.ts'
@@ -26,12 +24,15 @@ const route = getRouteApi('/app/deployments/$deploymentId')
 const tabs = ['overview', 'metrics', 'logs', 'activity', 'settings'] as const
 type Tab = (typeof tabs)[number]
 const contents: Record<Tab, ComponentType<{ deployment: Deployment }>> = {
-  overview: OverviewTab,
+  overview: lazyPart(() => import('./overview-tab.tsx').then((module) => module.OverviewTab)),
   metrics: lazyPart(() => import('./metrics-tab.tsx').then((module) => module.MetricsTab)),
   logs: lazyPart(() => import('./logs-tab.tsx').then((module) => module.LogsTab)),
   activity: lazyPart(() => import('./activity-tab.tsx').then((module) => module.ActivityTab)),
   settings: lazyPart(() => import('./settings-tab.tsx').then((module) => module.SettingsTab)),
 }
+
+// What it shows loads after the page.
+const HeadFacts = lazyPart(() => import('./head-facts.tsx').then((module) => module.HeadFacts))
 
 /** A deployment: how to call it, its metrics, logs, activity and settings. */
 export function DeploymentPage() {
@@ -107,7 +108,9 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
             <Badge tone="accent">{words.sharing.sharedWith(nameSharing(sharedWith, payer.name))}</Badge>
           )}
           {manager !== null && <Badge>{words.managedBy(manager)}</Badge>}
-          <HeadFacts deployment={deployment} />
+          <Suspense>
+            <HeadFacts deployment={deployment} />
+          </Suspense>
           {!access.isOwner && (
             <span>{text.team.ownedBy(deployment.owner.name || deployment.owner.email)}</span>
           )}

@@ -13,7 +13,7 @@ import { deploymentUsageQuery } from './queries.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 
-const words = text.deployment
+const words = text.deploymentParts
 
 /** A deployment's cost, names and ids. */
 export function Details({ deployment }: { deployment: Deployment }) {

@@ -6,7 +6,7 @@ import { text } from '../../text/index.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { parseFailure } from './failure-reason.ts'
 
-const words = text.deployment
+const words = text.deploymentParts
 
 /** Failure codes with details in the engine's log. */
 const codesWithLogs = new Set([

@@ -8,7 +8,7 @@ import { text } from '../../text/index.ts'
 import { deploymentUsageQuery } from './queries.ts'
 import { usePrices } from './use-prices.ts'
 
-const words = text.deployment.head
+const words = text.deploymentParts.head
 
 /** Since when a deployment is ready, its price, what it has cost, and what its sleep saved. */
 export function HeadFacts({ deployment }: { deployment: Deployment }) {
@@ -27,7 +27,7 @@ export function HeadFacts({ deployment }: { deployment: Deployment }) {
   const facts = [
     isRunning && ready && words.readyFor(formatSpan(now - Date.parse(ready.at))),
     isRunning && price,
-    usage && text.deployment.soFar(formatMoney(usage.cost, usage.currency)),
+    usage && text.deploymentParts.soFar(formatMoney(usage.cost, usage.currency)),
     usage && Number(usage.saved ?? 0) > 0 && words.saved(formatMoney(usage.saved!, usage.currency)),
   ].filter((fact) => typeof fact === 'string')
   if (facts.length === 0) return null

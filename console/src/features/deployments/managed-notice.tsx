@@ -4,5 +4,5 @@ import { text } from '../../text/index.ts'
 
 /** Warns before a change that the next `berth apply` takes back. */
 export function ManagedNotice({ deployment: { managed_by: name } }: { deployment: Deployment }) {
-  return name === null ? null : <Notice tone="warn">{text.deployment.managedWarning(name)}</Notice>
+  return name === null ? null : <Notice tone="warn">{text.deploymentParts.managedWarning(name)}</Notice>
 }

@@ -5,7 +5,7 @@ import { useAccess } from '../../domain/deployments/use-access.ts'
 import { formatDuration, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
-const words = text.deployment
+const words = text.deploymentParts
 
 interface MemberStatisticsProps {
   deployment: Deployment

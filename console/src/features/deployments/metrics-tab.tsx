@@ -19,7 +19,7 @@ import { statisticsWindows } from './statistics-windows.ts'
 import { SeriesTable } from './series-table.tsx'
 import { TimeChart } from './time-chart.tsx'
 
-const words = text.deployment
+const words = text.deploymentParts
 const route = getRouteApi('/app/deployments/$deploymentId')
 
 /** Requests, errors, tokens and latencies within a time window, and usage since the creation. */

@@ -6,7 +6,7 @@ import { formatDuration, formatNumber, formatPercent } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { statisticsQuery } from './queries.ts'
 
-const words = text.deployment
+const words = text.deploymentParts
 
 /** The requests of the last hour in five numbers. */
 export function OverviewFigures({ deployment }: { deployment: Deployment }) {

@@ -48,7 +48,7 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
         <InstancesSection deployment={deployment} />
       </Suspense>
       {deployment.selected_instance_type !== null && (
-        <Disclosure summary={text.deployment.whyInstance} className="rounded-xl bg-surface">
+        <Disclosure summary={text.deploymentParts.whyInstance} className="rounded-xl bg-surface">
           <p className="max-w-prose px-5 py-4">{deployment.selection_reason}</p>
         </Disclosure>
       )}
@@ -98,18 +98,18 @@ function TerminatedNotice({ deployment }: { deployment: Deployment }) {
   if (at === null) return null
   return (
     <Notice
-      title={text.deployment.terminatedTitle(formatMoment(at))}
+      title={text.deploymentParts.terminatedTitle(formatMoment(at))}
       action={
         inspect && (
           <Button asChild size="small">
             <Link to="/deployments/$deploymentId" params={{ deploymentId: id }} search={{ tab: 'logs' }}>
-              {text.deployment.seeLogs}
+              {text.deploymentParts.seeLogs}
             </Link>
           </Button>
         )
       }
     >
-      {text.deployment.terminatedWords}
+      {text.deploymentParts.terminatedWords}
     </Notice>
   )
 }

@@ -12,7 +12,8 @@ import { usePayer } from './payer.ts'
 import { useUpdateDeployment } from './queries.ts'
 import { isNobody, SharingChoice } from './sharing-choice.tsx'
 
-const words = text.deployment.sharing
+const words = text.deploymentParts.sharing
+const { share, stop } = text.deployment.sharing
 
 interface ShareDialogProps {
   deployment: Deployment
@@ -48,7 +49,7 @@ export function ShareDialog({ deployment, open, onOpenChange }: ShareDialogProps
       open={open}
       onClose={close}
       title={isShared ? words.stopTitle(name) : words.title(name, organization)}
-      confirmLabel={isShared ? words.stop : words.share}
+      confirmLabel={isShared ? stop : share}
       busy={change.isPending}
       error={change.error}
       disabled={!isShared && isNobody(chosen)}

@@ -3,7 +3,7 @@ import type { ChartSeries } from '../../components/chart.tsx'
 import { formatHourAndMinute, formatMoment, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
-const words = text.deployment
+const words = text.deploymentParts
 
 /** Longer times have days as labels. */
 const longMilliseconds = 2 * 86_400_000

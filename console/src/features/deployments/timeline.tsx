@@ -167,7 +167,7 @@ function Phases({ phases }: { phases: NonNullable<NonNullable<Step['transition']
 function Elapsed({ since }: { since: string }) {
   const milliseconds = Math.max(0, useNow(1_000) - Date.parse(since))
   // Round to whole seconds with a minimum of one, to hide flicker and clock differences.
-  return text.deployment.soFar(formatDuration(Math.max(1_000, Math.floor(milliseconds / 1_000) * 1_000)))
+  return text.deploymentParts.soFar(formatDuration(Math.max(1_000, Math.floor(milliseconds / 1_000) * 1_000)))
 }
 
 function EarlierMessages({ events }: { events: Step['earlier'] }) {
