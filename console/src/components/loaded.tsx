@@ -1,5 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import type { ComponentProps, ReactNode } from 'react'
 import { Section } from './page.tsx'
 import { ErrorState, SkeletonRows } from './states.tsx'
 
@@ -8,8 +8,8 @@ interface LoadedProps<Data> {
   /** What stands for the data while they load: rows, unless given */
   loading?: ReactNode
   rows?: number
-  /** Whether the data bring their own sections, so that what stands for them needs one */
-  framed?: boolean
+  /** The section of what stands for data that bring their own */
+  frame?: Omit<ComponentProps<typeof Section>, 'children'>
   children: (data: Data) => ReactNode
 }
 
@@ -18,10 +18,10 @@ export function Loaded<Data>({
   query: { data, error, refetch },
   rows = 5,
   loading = <SkeletonRows count={rows} />,
-  framed = false,
+  frame,
   children,
 }: LoadedProps<Data>) {
   if (data !== undefined) return children(data)
   const state = error ? <ErrorState error={error} onRetry={() => void refetch()} /> : loading
-  return framed ? <Section flush>{state}</Section> : state
+  return frame ? <Section {...frame}>{state}</Section> : state
 }

@@ -7,8 +7,9 @@ import type { BillingAccount, BillingConfig, CollectionMethodInput } from '../..
 import { Badge } from '../../components/badge.tsx'
 import type { Tone } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Figure, Section } from '../../components/page.tsx'
-import { ErrorState, Skeleton } from '../../components/states.tsx'
+import { Skeleton } from '../../components/states.tsx'
 import { usageSummaryQuery, billingAccountQuery, billingConfigQuery } from '../../domain/billing/queries.ts'
 import { formatMoney, formatNumber, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -19,19 +20,17 @@ import { useUpdateCollectionMethod } from './queries.ts'
 
 /** The plan, the account's status, and the use of its limits. */
 export function Plan({ onActivate }: { onActivate: () => void }) {
-  const account = useQuery(billingAccountQuery)
   const config = useQuery(billingConfigQuery)
-  const failed = [account, config].find(({ data, error }) => data === undefined && error)
-  const retry = () => void Promise.all([account.refetch(), config.refetch()])
-  if (failed) {
-    return (
-      <Section title={text.billing.plan}>
-        <ErrorState error={failed.error} onRetry={retry} />
-      </Section>
-    )
-  }
-  if (!account.data || !config.data) return <LoadingPlan />
-  return <LoadedPlan account={account.data} features={config.data.features} onActivate={onActivate} />
+  const unknown = { frame: { title: text.billing.plan, description: ' ' }, loading: <LoadingPlan /> }
+  return (
+    <Loaded query={useQuery(billingAccountQuery)} {...unknown}>
+      {(account) => (
+        <Loaded query={config} {...unknown}>
+          {({ features }) => <LoadedPlan account={account} features={features} onActivate={onActivate} />}
+        </Loaded>
+      )}
+    </Loaded>
+  )
 }
 
 function LoadedPlan({
@@ -204,16 +203,14 @@ function FigureSkeleton() {
 
 function LoadingPlan() {
   return (
-    <Section title={text.billing.plan} description=" ">
-      <div role="status" aria-label={text.common.loading} className="grid gap-6">
-        <div className="grid grid-cols-2 gap-x-6 gap-y-5 sm:grid-cols-3">
-          <FigureSkeleton />
-          <FigureSkeleton />
-          <FigureSkeleton />
-        </div>
-        {/* Trial credit or collection method */}
-        <Skeleton className="h-12" />
+    <div role="status" aria-label={text.common.loading} className="grid gap-6">
+      <div className="grid grid-cols-2 gap-x-6 gap-y-5 sm:grid-cols-3">
+        <FigureSkeleton />
+        <FigureSkeleton />
+        <FigureSkeleton />
       </div>
-    </Section>
+      {/* Trial credit or collection method */}
+      <Skeleton className="h-12" />
+    </div>
   )
 }

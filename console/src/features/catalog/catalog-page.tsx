@@ -4,8 +4,9 @@ import { Library, SearchX } from 'lucide-react'
 import { Suspense, useDeferredValue, useMemo, useState, useEffect } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Page, Section } from '../../components/page.tsx'
-import { EmptyState, ErrorState } from '../../components/states.tsx'
+import { EmptyState } from '../../components/states.tsx'
 import { useSearchDraft } from '../../components/use-search-draft.ts'
 import { lazyPart, loadWhenIdle } from '../../routing/lazy-part.ts'
 import type { CatalogSearch } from './catalog-search.ts'
@@ -57,16 +58,6 @@ export function CatalogPage() {
   const [draft, setDraft] = useSearchDraft(search.q ?? '', (q) => change({ q: q || undefined }))
   const deferredDraft = useDeferredValue(draft)
 
-  if (models.isError && !models.data) {
-    return (
-      <Page {...text.pages.catalog}>
-        <Section flush>
-          <ErrorState error={models.error} onRetry={() => void models.refetch()} />
-        </Section>
-      </Page>
-    )
-  }
-
   const known = models.data ?? []
   const filters = { ...readFilters(search, known), q: deferredDraft }
   const clear = () => {
@@ -100,19 +91,24 @@ export function CatalogPage() {
         </div>
         {placements.isError && !placements.data && <PlacementsError placements={placements} />}
         <Section flush>
-          {isWaiting ? (
-            <ModelListSkeleton />
-          ) : entries.length > 0 ? (
-            <ModelList
-              entries={entries}
-              here={here}
-              currency={placements.data?.currency}
-              arePlacementsLoading={placements.isPending}
-              isReturn={isReturn}
-            />
-          ) : (
-            <NoModel isFiltered={known.length > 0} onClear={clear} />
-          )}
+          <Loaded
+            query={{ ...models, data: isWaiting ? undefined : models.data }}
+            loading={<ModelListSkeleton />}
+          >
+            {() =>
+              entries.length > 0 ? (
+                <ModelList
+                  entries={entries}
+                  here={here}
+                  currency={placements.data?.currency}
+                  arePlacementsLoading={placements.isPending}
+                  isReturn={isReturn}
+                />
+              ) : (
+                <NoModel isFiltered={known.length > 0} onClear={clear} />
+              )
+            }
+          </Loaded>
         </Section>
       </div>
     </Page>

@@ -4,9 +4,10 @@ import { Suspense, useState } from 'react'
 import { callApi } from '../../api/client.ts'
 import { useCan, useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
-import { ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { SkeletonRows } from '../../components/states.tsx'
 import { pageSize, deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
@@ -42,7 +43,8 @@ export function DeploymentsPage() {
   const filter = toFilter(search)
   const { whose, all, page } = filter
   const { user } = useSession()
-  const { data, error, refetch, isPlaceholderData } = useQuery(deploymentsQuery(filter))
+  const list = useQuery(deploymentsQuery(filter))
+  const { data, isPlaceholderData } = list
   const isEmpty = data?.total === 0 && !isPlaceholderData
   const isFiltered = (search.q ?? search.status ?? search.owner) !== undefined
   // Few, and none of them own: perhaps a first visit, which begins with what the team shares.
@@ -105,45 +107,43 @@ export function DeploymentsPage() {
         </div>
       )}
       <Section flush>
-        {data === undefined || (mayBeFirst && ever.isPending) ? (
-          error ? (
-            <ErrorState error={error} onRetry={() => void refetch()} />
-          ) : (
-            <SkeletonRows />
-          )
-        ) : isFirstRun ? (
-          <Suspense fallback={<SkeletonRows />}>
-            <FirstRun />
-          </Suspense>
-        ) : data.items.length === 0 ? (
-          <Suspense fallback={<SkeletonRows />}>
-            <EmptyList search={search} isBeyondEnd={data.total > 0} />
-          </Suspense>
-        ) : (
-          <>
-            <DeploymentsTable
-              deployments={data.items}
-              stale={isPlaceholderData}
-              whose={whose}
-              selection={selection}
-              onSelect={setSelection}
-            />
-            <Suspense>
-              {data.total > pageSize && (
-                <Paging
-                  page={page}
-                  pageSize={pageSize}
-                  total={data.total}
-                  renderLink={(to, label) => (
-                    <Link to="/deployments" search={{ ...search, page: to }}>
-                      {label}
-                    </Link>
-                  )}
+        <Loaded query={{ ...list, data: mayBeFirst && ever.isPending ? undefined : data }}>
+          {({ items, total }) =>
+            isFirstRun ? (
+              <Suspense fallback={<SkeletonRows />}>
+                <FirstRun />
+              </Suspense>
+            ) : items.length === 0 ? (
+              <Suspense fallback={<SkeletonRows />}>
+                <EmptyList search={search} isBeyondEnd={total > 0} />
+              </Suspense>
+            ) : (
+              <>
+                <DeploymentsTable
+                  deployments={items}
+                  stale={isPlaceholderData}
+                  whose={whose}
+                  selection={selection}
+                  onSelect={setSelection}
                 />
-              )}
-            </Suspense>
-          </>
-        )}
+                <Suspense>
+                  {total > pageSize && (
+                    <Paging
+                      page={page}
+                      pageSize={pageSize}
+                      total={total}
+                      renderLink={(to, label) => (
+                        <Link to="/deployments" search={{ ...search, page: to }}>
+                          {label}
+                        </Link>
+                      )}
+                    />
+                  )}
+                </Suspense>
+              </>
+            )
+          }
+        </Loaded>
       </Section>
       <Suspense>
         {selection.size > 0 && (

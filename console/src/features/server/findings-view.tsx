@@ -11,7 +11,7 @@ const words = text.server
 /** What the doctor finds, problems first, with the commands to copy. */
 export function FindingsView() {
   return (
-    <Loaded framed query={useQuery(findingsQuery)}>
+    <Loaded frame={{ flush: true }} query={useQuery(findingsQuery)}>
       {({ items }) => (
         <Section flush>
           <ul aria-label={words.views.findings.title} className="divide-y">

@@ -13,7 +13,7 @@ const words = text.server
 /** The work in the background, anomalies of usage, and the servers that Berth uses. */
 export function HealthView() {
   return (
-    <Loaded framed query={useQuery(healthQuery)}>
+    <Loaded frame={{ flush: true }} query={useQuery(healthQuery)}>
       {(health) => (
         <>
           <Section title={words.work}>

@@ -21,7 +21,7 @@ export function MachinesView() {
   return (
     <>
       <Problems />
-      <Loaded framed query={machines}>
+      <Loaded frame={{ flush: true }} query={machines}>
         {({ gpus, instance_types: types, instances, engines }) => (
           <>
             {gpus.length > 0 && <Gpus gpus={gpus} />}

@@ -29,7 +29,7 @@ export function OrganizationView({ id }: { id: number }) {
           </EmptyState>
         </Section>
       ) : (
-        <Loaded framed query={query}>
+        <Loaded frame={{ flush: true }} query={query}>
           {({ status, members, running, cost_this_month: cost, currency, instances }) => (
             <>
               <Section>

@@ -18,7 +18,7 @@ const route = getRouteApi('/app/server/{-$view}')
 export function OrganizationsView() {
   const page = toPageNumber(route.useSearch().page)
   return (
-    <Loaded framed query={useQuery(organizationsPageQuery(page))}>
+    <Loaded frame={{ flush: true }} query={useQuery(organizationsPageQuery(page))}>
       {({ items, total }) => (
         <Section flush>
           <Table

@@ -11,7 +11,7 @@ const words = text.server
 /** What waits for hardware, the longest waiting first. */
 export function WaitingView() {
   return (
-    <Loaded framed query={useQuery(waitingQuery)}>
+    <Loaded frame={{ flush: true }} query={useQuery(waitingQuery)}>
       {({ items }) => (
         <Section flush>
           {items.length === 0 ? (

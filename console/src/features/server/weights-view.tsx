@@ -14,7 +14,7 @@ const words = text.server
 /** The weights in the cache of the server, the latest used first. */
 export function WeightsView() {
   return (
-    <Loaded framed query={useQuery(weightsQuery)}>
+    <Loaded frame={{ flush: true }} query={useQuery(weightsQuery)}>
       {({ items, bytes, limit_bytes: limit }) =>
         items === null || items.length === 0 ? (
           <Section flush>

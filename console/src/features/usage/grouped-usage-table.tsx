@@ -1,8 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
+import type { UseQueryResult } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useCan } from '../../api/session.ts'
+import { Loaded } from '../../components/loaded.tsx'
 import { Progress } from '../../components/progress.tsx'
-import { EmptyState, SkeletonRows } from '../../components/states.tsx'
+import { EmptyState } from '../../components/states.tsx'
 import { HeadCell, Cell, Table } from '../../components/table.tsx'
 import { nameDeployment } from '../../domain/deployments/names.ts'
 import { organizationDeploymentsQuery, ownDeploymentsQuery } from '../../domain/deployments/queries.ts'
@@ -16,21 +18,28 @@ import type { UsageRows } from './group-items.ts'
 import type { GroupedUsage, UsageGroup } from './groups.ts'
 import { TotalRow } from './total-row.tsx'
 
-/** Usage in groups, the most expensive first; `usage` is undefined while it loads. */
-export function GroupedUsageTable({ usage, group }: { usage: GroupedUsage | undefined; group: UsageGroup }) {
+interface GroupedUsageTableProps {
+  query: UseQueryResult<GroupedUsage>
+  group: UsageGroup
+}
+
+/** Usage in groups, the most expensive first. */
+export function GroupedUsageTable({ query, group }: GroupedUsageTableProps) {
   const canManageBilling = useCan()('manageBilling')
   return (
     <>
       {!canManageBilling && <p className="text-muted">{text.usage.ownOnly}</p>}
-      {usage === undefined ? (
-        <SkeletonRows count={4} />
-      ) : usage.items.length === 0 ? (
-        <EmptyState title={text.usage.noneInRange} />
-      ) : (
-        <div className="-mx-5">
-          <GroupTable usage={usage} group={group} />
-        </div>
-      )}
+      <Loaded query={query} rows={4}>
+        {(usage) =>
+          usage.items.length === 0 ? (
+            <EmptyState title={text.usage.noneInRange} />
+          ) : (
+            <div className="-mx-5">
+              <GroupTable usage={usage} group={group} />
+            </div>
+          )
+        }
+      </Loaded>
     </>
   )
 }

@@ -4,8 +4,9 @@ import { Suspense } from 'react'
 import type { UsageSummary } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Figure, Page, Section } from '../../components/page.tsx'
-import { ErrorState, Notice, Skeleton } from '../../components/states.tsx'
+import { Notice, Skeleton } from '../../components/states.tsx'
 import { usageSummaryQuery } from '../../domain/billing/queries.ts'
 import { formatCompact, formatHours, formatMoney, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -30,7 +31,8 @@ const figures = 'grid grid-cols-2 gap-x-6 gap-y-5 lg:grid-cols-4'
 export function UsagePage() {
   const { group, measure, from, to } = route.useSearch()
   const days = { from, to }
-  const { data: summary, error, refetch } = useQuery(usageSummaryQuery)
+  const period = useQuery(usageSummaryQuery)
+  const summary = period.data
   const { data: budgets = [] } = useQuery(ownBudgetsQuery)
   const canManageBilling = useCan()('manageBilling')
   const seesFindings = canManageBilling && (summary?.open_anomalies ?? 0) > 0
@@ -66,14 +68,12 @@ export function UsagePage() {
         </Suspense>
       )}
       <Section>
-        {summary === undefined && error ? (
-          <ErrorState error={error} onRetry={() => void refetch()} />
-        ) : (
-          <div className="grid gap-6">
-            {summary ? <PeriodFigures summary={summary} /> : <LoadingFigures />}
-            {canManageBilling && <TrialCredit />}
-          </div>
-        )}
+        <div className="grid gap-6">
+          <Loaded query={period} loading={<LoadingFigures />}>
+            {(loaded) => <PeriodFigures summary={loaded} />}
+          </Loaded>
+          {canManageBilling && <TrialCredit />}
+        </div>
       </Section>
       {budgets.length > 0 && (
         <Suspense>

@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
+import type { UseQueryResult } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Suspense } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { classNames } from '../../class-names.ts'
+import { Loaded } from '../../components/loaded.tsx'
 import { Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
-import { ErrorMessage, ErrorState, Skeleton, SkeletonRows } from '../../components/states.tsx'
+import { ErrorMessage, Skeleton, SkeletonRows } from '../../components/states.tsx'
 import type { DailyUsage } from '../../contract.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
@@ -36,10 +38,8 @@ interface UsageSectionProps {
 export function UsageSection({ days, group, measure }: UsageSectionProps) {
   const daily = useQuery({ ...dailyUsageQuery(days), enabled: group === undefined })
   const grouped = useQuery({ ...groupedUsageQuery(days, group ?? 'model'), enabled: group !== undefined })
-  const { data: usage, error, isPlaceholderData, refetch } = group === undefined ? daily : grouped
-  // Keep showing loaded data while the server is unreachable.
-  const failure = usage === undefined ? error : null
-  const isRefused = failure instanceof ApiError && failure.status === 422
+  const { data: usage, error, isPlaceholderData } = group === undefined ? daily : grouped
+  const isRefused = usage === undefined && error instanceof ApiError && error.status === 422
   const isUnused = usage?.items.length === 0
   const isFirstVisit = group === undefined && isUnused && days.from === undefined && days.to === undefined
   return (
@@ -52,14 +52,13 @@ export function UsageSection({ days, group, measure }: UsageSectionProps) {
             shown={isPlaceholderData ? undefined : usage}
             isUnused={isUnused}
           />
-          {isRefused && <ErrorMessage error={failure} />}
-          {failure && !isRefused && <ErrorState error={failure} onRetry={() => void refetch()} />}
+          {isRefused && <ErrorMessage error={error} />}
           {isFirstVisit && (
             <Suspense>
               <NothingYet />
             </Suspense>
           )}
-          {!failure && !isFirstVisit && (
+          {!isRefused && !isFirstVisit && (
             <div
               className={classNames(
                 'grid grid-cols-[minmax(0,1fr)] gap-5 transition-opacity',
@@ -67,10 +66,10 @@ export function UsageSection({ days, group, measure }: UsageSectionProps) {
               )}
             >
               {group === undefined ? (
-                <Days usage={daily.data} measure={measure} />
+                <Days query={daily} measure={measure} />
               ) : (
                 <Suspense fallback={<SkeletonRows count={4} />}>
-                  <GroupedUsageTable usage={grouped.data} group={group} />
+                  <GroupedUsageTable query={grouped} group={group} />
                 </Suspense>
               )}
             </div>
@@ -84,7 +83,7 @@ export function UsageSection({ days, group, measure }: UsageSectionProps) {
   )
 }
 
-function Days({ usage, measure }: { usage: DailyUsage | undefined; measure: Measure }) {
+function Days({ query, measure }: { query: UseQueryResult<DailyUsage>; measure: Measure }) {
   const navigate = useNavigate()
   return (
     <>
@@ -105,14 +104,18 @@ function Days({ usage, measure }: { usage: DailyUsage | undefined; measure: Meas
       </div>
       {/* Reserves the chart's space. */}
       <div className="min-h-80">
-        {usage ? (
-          <DailyChart usage={usage} measure={measure} />
-        ) : (
-          <div role="status" aria-label={text.common.loading}>
-            <Skeleton className="h-80" />
-          </div>
-        )}
+        <Loaded query={query} loading={<LoadingChart />}>
+          {(usage) => <DailyChart usage={usage} measure={measure} />}
+        </Loaded>
       </div>
     </>
+  )
+}
+
+function LoadingChart() {
+  return (
+    <div role="status" aria-label={text.common.loading}>
+      <Skeleton className="h-80" />
+    </div>
   )
 }
