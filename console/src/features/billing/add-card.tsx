@@ -99,10 +99,9 @@ function useNewCard() {
   const [isLate, setLate] = useState(false)
   const { data: cards } = useQuery({
     ...cardsQuery,
+    enabled: purpose !== undefined,
     refetchInterval: ({ state: { data } }) =>
-      purpose !== undefined && known !== null && !isLate && !findNewCard(data, known)
-        ? pollMilliseconds
-        : false,
+      known !== null && !isLate && !findNewCard(data, known) ? pollMilliseconds : false,
   })
   const newCard = purpose === undefined ? undefined : findNewCard(cards, known)
   const isAwaited = purpose !== undefined && known !== null && cards !== undefined && newCard === undefined

@@ -50,7 +50,10 @@ function OnlyBudgets() {
 
 function Billing() {
   const cardSetup = useAddCard()
-  const { data: budgets = [] } = useQuery(budgetsQuery)
+  const plan = [useQuery(billingAccountQuery), useQuery(billingConfigQuery)]
+  // What is below the plan asks the server after the plan has come.
+  const hasPlan = plan.every(({ data, error }) => data !== undefined || error !== null)
+  const { data: budgets = [] } = useQuery({ ...budgetsQuery, enabled: hasPlan })
   return (
     <Page {...text.pages.billing} actions={<PortalButton />}>
       {cardSetup.checkout ? (
@@ -61,15 +64,17 @@ function Billing() {
           <Suspense>{budgets.length > 0 && <BudgetNotices budgets={budgets} />}</Suspense>
           <Plan onActivate={cardSetup.openActivation} />
           <Suspense>
-            <Budgets />
-            <Cards cardSetup={cardSetup} />
-            <Invoices />
+            {hasPlan && (
+              <>
+                <Budgets />
+                <Cards cardSetup={cardSetup} />
+                <Invoices />
+              </>
+            )}
           </Suspense>
         </>
       )}
-      <Suspense>
-        <ActivateDialog cardSetup={cardSetup} />
-      </Suspense>
+      <Suspense>{hasPlan && <ActivateDialog cardSetup={cardSetup} />}</Suspense>
     </Page>
   )
 }
