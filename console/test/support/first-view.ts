@@ -28,12 +28,13 @@ export async function measureFirstView(page: Page, path: string, content: Locato
   const requests: string[] = []
   const allRequests: string[] = []
   page.on('request', (request) => {
-    const { pathname, search } = new URL(request.url())
-    if (isOfApi(pathname)) allRequests.push(pathname + search)
+    const url = new URL(request.url())
+    if (isOfApi(url)) allRequests.push(url.pathname + url.search)
   })
   page.on('requestfinished', (request) => {
-    const { pathname, search } = new URL(request.url())
-    if (isOfApi(pathname)) requests.push(pathname + search)
+    const url = new URL(request.url())
+    const { pathname, search } = url
+    if (isOfApi(url)) requests.push(pathname + search)
     if (!pathname.endsWith('.js')) return
     scripts.push(
       request.sizes().then(({ responseBodySize }) => ({ path: pathname, bytes: responseBodySize })),
@@ -59,4 +60,5 @@ export async function measureFirstView(page: Page, path: string, content: Locato
   }
 }
 
-const isOfApi = (pathname: string) => /^\/(api\/)?v1\//.test(pathname)
+/** Whether a request is one of the API. */
+export const isOfApi = ({ pathname }: URL) => /^\/(api\/)?v1\//.test(pathname)

@@ -52,7 +52,7 @@ function Billing() {
   const cardSetup = useAddCard()
   const plan = [useQuery(billingAccountQuery), useQuery(billingConfigQuery)]
   // What is below the plan asks the server after the plan has come.
-  const hasPlan = plan.every(({ data, error }) => data !== undefined || error !== null)
+  const hasPlan = plan.every(({ isFetched }) => isFetched)
   const { data: budgets = [] } = useQuery({ ...budgetsQuery, enabled: hasPlan })
   return (
     <Page {...text.pages.billing} actions={<PortalButton />}>
