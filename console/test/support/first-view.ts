@@ -47,7 +47,7 @@ export async function measureFirstView(page: Page, path: string, content: Locato
   await page.waitForLoadState('networkidle')
   page.removeAllListeners('request')
   page.removeAllListeners('requestfinished')
-  // A preload and its import may both ask for a script. The cache answers one of them, whose size is negative.
+  // A preload and its import may both ask for a script. The cache answers one, whose size is negative.
   const all = await Promise.all(scripts)
   const loaded = [...Map.groupBy(all, ({ path: script }) => script).values()].map(
     (same) => same.toSorted((one, other) => other.bytes - one.bytes)[0]!,
