@@ -235,6 +235,8 @@ export interface ModelRuntime {
   readonly engines: readonly RuntimeEngine[]
   /** The cluster of all its instances; absent if it has several */
   readonly clusterId?: string | undefined
+  /** False while it has nowhere to run engines, and so takes no part; absent where it always has */
+  readonly isConfigured?: boolean | undefined
   /** The capacity of an engine that shares the memory of a host with others; null for Berth's default */
   readonly sharedCapacity: ServingCapacity | null
   /** True if engines load the catalog's weights; false if the runtime has its own list of models */
@@ -319,7 +321,7 @@ export interface OfferingRuntime extends Pick<
 
 /** The runtimes of an installation, and what any of them can do. */
 export interface ModelRuntimes extends Pick<ModelRuntime, 'weightCache' | 'hostEngines'> {
-  /** At least one, in the order in which RUNTIME names them */
+  /** Those that are configured now: at least one, in the order in which RUNTIME names them */
   readonly all: readonly ModelRuntime[]
   /** The engines of all. Several may load the same format. */
   readonly engines: readonly RuntimeEngine[]
@@ -333,6 +335,9 @@ export interface ModelRuntimes extends Pick<ModelRuntime, 'weightCache' | 'hostE
   get(name: string | null): ModelRuntime
   /** The offers of those that respond. Throws what the first one throws if none does. */
   listOffers(): Promise<RuntimeOffers>
+  /** Like those of the runtimes, also of one that is configured later */
+  onEngineLost(listener: (engineId: string) => void): void
+  onEngineStarted(listener: (engineId: string) => void): void
   /** Closes this process's connections. Engines keep running. */
   close(): Promise<void>
 }

@@ -118,18 +118,16 @@ async function work(application: Application): Promise<{ stop(): Promise<void> }
     // The server starts even if a sweep fails: the schedule repeats it.
     await sweep(application).catch((error: unknown) => log.warn({ err: error }, 'the first sweep failed'))
   }
-  for (const runtime of application.runtimes.all) {
-    runtime.onEngineLost?.((engineId) => {
-      reportEngine(application.db, engineId, 'lost').catch((error: unknown) =>
-        log.warn({ err: error, instance: engineId }, 'could not check a deployment that lost its engine'),
-      )
-    })
-    runtime.onEngineStarted?.((engineId) => {
-      reportEngine(application.db, engineId, 'started').catch((error: unknown) =>
-        log.warn({ err: error, instance: engineId }, 'could not look after an engine that has started'),
-      )
-    })
-  }
+  application.runtimes.onEngineLost((engineId) => {
+    reportEngine(application.db, engineId, 'lost').catch((error: unknown) =>
+      log.warn({ err: error, instance: engineId }, 'could not check a deployment that lost its engine'),
+    )
+  })
+  application.runtimes.onEngineStarted((engineId) => {
+    reportEngine(application.db, engineId, 'started').catch((error: unknown) =>
+      log.warn({ err: error, instance: engineId }, 'could not look after an engine that has started'),
+    )
+  })
   const reconciler = await runReconciler(application)
   const scaler = runScaler(application)
   return {

@@ -12,21 +12,26 @@ import type { RuntimeLogger } from './runtime-logger.ts'
 /** After so long, a runtime counts as away for the others. */
 const usualPatienceMs = 5_000
 
-/** Joins the runtimes of an installation, in the order of preference. */
+/** Joins the runtimes of an installation, in the order of preference. Those that are not configured rest. */
 export function joinRuntimes(
-  all: readonly ModelRuntime[],
+  known: readonly ModelRuntime[],
   logger: RuntimeLogger,
   patienceMs: number = usualPatienceMs,
 ): ModelRuntimes {
-  const find = (name: string | null) => all.find((runtime) => runtime.name === name)
-  const findWith = (member: keyof ModelRuntime) => all.find((runtime) => runtime[member] !== undefined)
+  const listAll = () => known.filter(({ isConfigured }) => isConfigured !== false)
+  const find = (name: string | null) => listAll().find((runtime) => runtime.name === name)
+  const findWith = (member: keyof ModelRuntime) => known.find((runtime) => runtime[member] !== undefined)
   return {
-    all,
+    get all() {
+      return listAll()
+    },
     // They change with an installation.
     get engines() {
-      return all.flatMap(({ engines }) => engines)
+      return listAll().flatMap(({ engines }) => engines)
     },
-    loadsUploads: all.some(({ loadsUploads }) => loadsUploads === true),
+    get loadsUploads() {
+      return listAll().some(({ loadsUploads }) => loadsUploads === true)
+    },
     weightCache: findWith('weightCache')?.weightCache,
     hostEngines: findWith('hostEngines')?.hostEngines,
     checkChatTemplate: async (templates) =>
@@ -38,9 +43,18 @@ export function joinRuntimes(
       if (name === null) throw new Error('no hardware is chosen, and so no runtime')
       throw new ApplicationError('runtime_unavailable', `The runtime ${name} is not configured.`)
     },
-    listOffers: () => (all.length === 1 ? listOnly(all[0]!) : listAll(all, logger, patienceMs)),
+    listOffers() {
+      const all = listAll()
+      return all.length === 1 ? listOnly(all[0]!) : listOfSeveral(all, logger, patienceMs)
+    },
+    onEngineLost(listener) {
+      for (const runtime of known) runtime.onEngineLost?.(listener)
+    },
+    onEngineStarted(listener) {
+      for (const runtime of known) runtime.onEngineStarted?.(listener)
+    },
     async close() {
-      await Promise.all(all.map((runtime) => runtime.close()))
+      await Promise.all(known.map((runtime) => runtime.close()))
     },
   }
 }
@@ -50,7 +64,7 @@ async function listOnly(runtime: ModelRuntime): Promise<RuntimeOffers> {
 }
 
 /** The offers of the runtimes that respond in time. */
-async function listAll(
+async function listOfSeveral(
   all: readonly ModelRuntime[],
   logger: RuntimeLogger,
   patienceMs: number,

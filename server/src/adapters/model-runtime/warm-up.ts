@@ -156,6 +156,12 @@ export function withWarmUp(
     get engines() {
       return runtime.engines
     },
+    get clusterId() {
+      return runtime.clusterId
+    },
+    get isConfigured() {
+      return runtime.isConfigured
+    },
     ensureEngine,
     stopEngine(engineId, clusterId) {
       cancel(engineId)

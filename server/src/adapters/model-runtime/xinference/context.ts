@@ -1,4 +1,4 @@
-import type { ListedModels } from './listed-models.ts'
+import type { Clusters } from './clusters.ts'
 import type { Reservation } from './offers.ts'
 import { SupervisorError } from './errors.ts'
 import type { ProgressTracker } from './progress-tracker.ts'
@@ -10,8 +10,7 @@ import type { UploadClaims } from './upload-claims.ts'
 /** What the operations of the runtime share. The maps and sets are caches of this process, by engine. */
 export interface XinferenceContext {
   settings: XinferenceSettings
-  supervisors: readonly Supervisor[]
-  listed: ReadonlyMap<Supervisor, ListedModels>
+  clusters: Clusters
   terminator: Terminator
   tracker: ProgressTracker
   claims: UploadClaims
@@ -30,7 +29,7 @@ export function toUid(engineId: string): string {
 
 /** Finds the supervisor of a model; null if none has it. Throws SupervisorError if one does not respond. */
 export async function locateModel(
-  { supervisors, locations }: XinferenceContext,
+  { clusters: { supervisors }, locations }: XinferenceContext,
   engineId: string,
   clusterId: string | null | undefined,
 ): Promise<Supervisor | null> {

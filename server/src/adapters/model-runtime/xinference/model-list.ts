@@ -26,13 +26,13 @@ interface KnownList {
 
 /** What the clusters can launch: the models of their versions, and those that an operator registered. */
 export class ModelList {
-  readonly #supervisors: readonly Supervisor[]
+  readonly #clusters: { supervisors: readonly Supervisor[] }
   readonly #patience: number
   /** By cluster and type of model */
   readonly #lists = new Map<string, KnownList>()
 
-  constructor(supervisors: readonly Supervisor[], patience: number = defaultPatience) {
-    this.#supervisors = supervisors
+  constructor(clusters: { supervisors: readonly Supervisor[] }, patience: number = defaultPatience) {
+    this.#clusters = clusters
     this.#patience = patience
   }
 
@@ -54,7 +54,7 @@ export class ModelList {
   }
 
   #readAll(type: ModelVariant['modelType']): Promise<(Registrations | null)[]> {
-    return Promise.all(this.#supervisors.map((supervisor) => this.#readOne(supervisor, type)))
+    return Promise.all(this.#clusters.supervisors.map((supervisor) => this.#readOne(supervisor, type)))
   }
 
   /** The list of a cluster; null while unknown. */

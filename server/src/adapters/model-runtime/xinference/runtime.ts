@@ -12,12 +12,12 @@ import { llamaCpp } from '../engines/llama-cpp.ts'
 import { vllm } from '../engines/vllm.ts'
 import { createSerialQueue } from '../serial-queue.ts'
 import { listLaunched, readNodes } from './cluster.ts'
+import { Clusters } from './clusters.ts'
 import { locateModel, toUid } from './context.ts'
 import type { XinferenceContext } from './context.ts'
 import { ensureModel, observeEngine, reserve } from './ensure-model.ts'
 import { SupervisorError, readEngineError, hideCredentials } from './errors.ts'
 import { maxResponseBytes } from './http.ts'
-import { ListedModels } from './listed-models.ts'
 import { ModelList } from './model-list.ts'
 import { nameAddress } from './names.ts'
 import { toReady } from './observe.ts'
@@ -27,7 +27,6 @@ import type { NodeOffer } from './offers.ts'
 import { createProgressTracker } from './progress-tracker.ts'
 import type { ModelEvent } from './response-schemas.ts'
 import type { XinferenceSettings } from './settings.ts'
-import { openSupervisor } from './supervisor.ts'
 import { createTerminator } from './terminate.ts'
 import { UploadClaims, estimateUploadMs } from './upload-claims.ts'
 
@@ -48,12 +47,10 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     bodyTimeout: 15_000,
     maxResponseSize: maxResponseBytes,
   })
-  const supervisors = settings.supervisors.map((address) => openSupervisor(address, agent, settings))
-  const listed = new Map(supervisors.map((supervisor) => [supervisor, new ListedModels(supervisor)]))
+  const clusters = new Clusters(agent, settings)
   const context: XinferenceContext = {
     settings,
-    supervisors,
-    listed,
+    clusters,
     terminator: createTerminator(),
     tracker: createProgressTracker(settings.stallMs ?? defaultStallMs),
     claims: new UploadClaims(),
@@ -62,10 +59,16 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     unreachable: new Set(),
     terminated: new Set(),
   }
-  const models = new ModelList(context.supervisors, settings.modelListPatienceMs)
+  const models = new ModelList(clusters, settings.modelListPatienceMs)
   return {
     name: 'xinference',
-    clusterId: supervisors.length === 1 ? supervisors[0]!.clusterId : undefined,
+    get clusterId() {
+      const { supervisors } = clusters
+      return supervisors.length === 1 ? supervisors[0]!.clusterId : undefined
+    },
+    get isConfigured() {
+      return clusters.supervisors.length > 0
+    },
     // Xinference chooses the engine. Its other engines for vLLM's formats share their cache as vLLM does.
     engines: [vllm, llamaCpp].map((engine) => ({
       ...engine,
@@ -90,19 +93,17 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     nameModel: ({ engineId }) => toUid(engineId),
     readEngineError,
     async authorizeEngine(baseUrl, refused) {
-      const supervisor = context.supervisors.find(({ origin }) => origin === baseUrl)
+      const supervisor = clusters.supervisors.find(({ origin }) => origin === baseUrl)
       return supervisor === undefined ? null : supervisor.authorize(refused)
     },
     onEngineLost(listener) {
-      for (const models of listed.values()) {
-        models.onLost((uid) => {
-          const engineId = uidPattern.exec(uid)?.[1]
-          if (engineId !== undefined) listener(engineId)
-        })
-      }
+      clusters.onLost((uid) => {
+        const engineId = uidPattern.exec(uid)?.[1]
+        if (engineId !== undefined) listener(engineId)
+      })
     },
     async close() {
-      for (const models of listed.values()) models.close()
+      clusters.close()
       await agent.destroy()
     },
   }
@@ -110,7 +111,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
 
 /** Reads all supervisors' offers. Throws SupervisorError if none responds or none has a worker. */
 async function readOffers({
-  supervisors,
+  clusters: { supervisors },
   settings,
 }: XinferenceContext): Promise<{ offers: NodeOffer[]; unreachable: number }> {
   const results = await Promise.allSettled(supervisors.map(readNodes))
@@ -126,10 +127,10 @@ async function readOffers({
 
 /** Reserves a place for a model on the host with the least capacity that suffices. */
 async function reservePlace(context: XinferenceContext, spec: EngineSpec): Promise<ProvisionResult> {
-  const { supervisors, reservations } = context
+  const { supervisors } = context.clusters
   const { engineId, instanceType } = spec
   const { offers, unreachable } = await readOffers(context)
-  const placement = findPlacement(offers, spec, [...reservations.values()])
+  const placement = findPlacement(offers, spec, [...context.reservations.values()])
   if (placement === null) {
     const clusters = `${supervisors.length - unreachable} of ${supervisors.length} Xinference clusters reachable`
     const message = `No host has free capacity for ${instanceType} (${clusters}).`
@@ -153,7 +154,7 @@ async function reservePlace(context: XinferenceContext, spec: EngineSpec): Promi
 
 /** Reads a model's events from all supervisors, because a model that failed to start can't be located. */
 async function readEvents(
-  { supervisors, settings }: XinferenceContext,
+  { clusters: { supervisors }, settings }: XinferenceContext,
   engineId: string,
 ): Promise<LogLine[]> {
   const results = await Promise.allSettled(
@@ -216,7 +217,7 @@ function serializeOperations(context: XinferenceContext): Operations {
         const supervisor = await locateModel(context, engineId, clusterId)
         if (supervisor === null) return { phase: 'absent' }
         const isTerminated = context.terminated.has(engineId)
-        const model = isTerminated ? null : context.listed.get(supervisor)!.find(toUid(engineId))
+        const model = isTerminated ? null : context.clusters.listedOn(supervisor).find(toUid(engineId))
         if (model !== null) return toReady(supervisor, model.launchedAt)
         return observeEngine(context, supervisor, engineId, { isLaunch: false })
       }),
@@ -271,7 +272,10 @@ async function stopEngine(
   return true
 }
 
-async function listEngineIds({ supervisors, locations }: XinferenceContext): Promise<string[]> {
+async function listEngineIds({
+  clusters: { supervisors },
+  locations,
+}: XinferenceContext): Promise<string[]> {
   const results = await Promise.allSettled(
     supervisors.map(async (supervisor) => {
       const uids = await listLaunched(supervisor)

@@ -19,6 +19,8 @@ export interface SupervisorAddress {
 export interface XinferenceSettings {
   /** The supervisors, one per cluster */
   supervisors: readonly SupervisorAddress[]
+  /** The supervisor that this installation runs itself; null while it has none */
+  findOwnCluster?: (() => SupervisorAddress | null) | undefined
   /** Instance types from the file, used to name the GPUs that match them */
   instanceTypes: readonly InstanceType[]
   /** Share of each GPU's memory that engines may use, above 0 and at most 1 */

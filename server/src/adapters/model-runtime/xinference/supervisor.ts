@@ -23,6 +23,8 @@ export interface Supervisor {
   origin: string
   /** The name of the cluster, also in messages */
   clusterId: string
+  /** True if it was opened for this address, with the same sign-in */
+  isAt(address: SupervisorAddress): boolean
   authorize(refused?: string | null): Promise<string | null>
   /** Throws if Berth does not support the supervisor's version. Cached after the first success. */
   checkVersion(): Promise<void>
@@ -135,6 +137,7 @@ export function openSupervisor(
   return {
     origin,
     clusterId,
+    isAt: (other) => other.origin === origin && other.credentials?.password === credentials?.password,
     authorize: (refused) => signIn.authorize(refused),
 
     async checkVersion() {
