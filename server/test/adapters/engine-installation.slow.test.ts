@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { embeddedEngine } from '../../src/adapters/model-runtime/local/inventory/find-engines.ts'
-import { installEngine } from '../../src/adapters/model-runtime/local/inventory/install-engine.ts'
+import { installEngine, triedXinference } from '../../src/adapters/model-runtime/local/inventory/install-engine.ts'
 import { listInstallations } from '../../src/adapters/model-runtime/local/inventory/installations.ts'
 import type { Inventory } from '../../src/adapters/model-runtime/local/inventory/inventory.ts'
 import { parseGpus } from '../../src/adapters/model-runtime/local/gpus.ts'
@@ -98,7 +98,7 @@ describe.runIf(hasPython)('engines install vllm', () => {
     ).href
     const { logger: _, ...plain } = settings
     const program = `
-      import { installEngine } from ${JSON.stringify(module)}
+      import { installEngine, triedXinference } from ${JSON.stringify(module)}
       const change = await installEngine(${JSON.stringify(plain)}, ${JSON.stringify(inventory)}, 'vllm==9.0.0', () => {})
       process.exit('name' in change ? 0 : 1)`
     for (let round = 0; round < 4; round++) {
@@ -171,7 +171,7 @@ describe.runIf(hasPython)('engines install vllm', () => {
       name: 'something else',
       request: 'sglang',
       packages: [vllm('9.0.0')],
-      refusal: /^Berth can't install sglang, but vllm, llama\.cpp and cuda/,
+      refusal: /^Berth can't install sglang, but vllm, llama\.cpp, cuda and xinference/,
     },
   ])(
     '$name: refused with a clear sentence, and nothing is left',
@@ -186,6 +186,32 @@ describe.runIf(hasPython)('engines install vllm', () => {
     },
     300_000,
   )
+
+  test('xinference: the tried version with its engine, and with vLLM where GPUs are', async () => {
+    const cluster = (version: string, cmdline: string) => ({
+      name: 'xinference',
+      version,
+      extras: { vllm: 'vllm' },
+      files: { 'xinference/deploy/cmdline.py': cmdline },
+    })
+    const { version, engine } = triedXinference
+    const index = await startPackageIndex([
+      cluster(version, ''),
+      cluster('9.9.9', 'import nothing_of_this_name'),
+      { name: 'xllamacpp', version: engine.split('==')[1]! },
+      vllm('9.0.0'),
+    ])
+    const { settings, folder } = await makeHost(index.url)
+    const name = `xinference-${version}`
+    expect((await install(settings, 'xinference')).change).toEqual({ name })
+    const packages = await readdir(join(folder, `engines/${name}/lib`), { recursive: true })
+    for (const each of ['xllamacpp', 'vllm']) expect(packages.some((path) => path.endsWith(`/${each}`))).toBe(true)
+    expect((await install(settings, 'xinference==9.9.9')).change).toEqual({
+      refusal: expect.stringMatching(/^Xinference 9\.9\.9 can't be used: .*No module named.*VERSION\.$/),
+    })
+    expect(await listFolders(folder)).toEqual([name])
+    expect((await listInstallations(folder)).map((each) => each.name)).toEqual(['xinference'])
+  }, 300_000)
 
   test('an index that can’t be reached', async () => {
     const { settings, folder } = await makeHost('http://127.0.0.1:9/simple/')

@@ -45,16 +45,27 @@ export interface TestPackage {
   tags?: string
   /** The version that its program tells; default its own */
   told?: string
+  /** What each of its extras requires */
+  extras?: Record<string, string>
 }
 
 /** Makes a wheel with a program of the same name. */
-export function makeWheel({ name, version, files = {}, told = version }: TestPackage): Buffer {
+export function makeWheel({ name, version, files = {}, told = version, extras = {} }: TestPackage): Buffer {
+  const metadata = [
+    'Metadata-Version: 2.1',
+    `Name: ${name}`,
+    `Version: ${told}`,
+    ...Object.entries(extras).flatMap(([extra, required]) => [
+      `Provides-Extra: ${extra}`,
+      `Requires-Dist: ${required}; extra == '${extra}'`,
+    ]),
+  ]
   const module = name.replaceAll(/[-.]/g, '_')
   const info = `${module}-${version}.dist-info`
   const all: Record<string, string | Buffer> = {
     [`${module}/__init__.py`]: `def main():\n    print('${told}')\n`,
     ...files,
-    [`${info}/METADATA`]: `Metadata-Version: 2.1\nName: ${name}\nVersion: ${told}\n`,
+    [`${info}/METADATA`]: `${metadata.join('\n')}\n`,
     [`${info}/WHEEL`]: 'Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
     [`${info}/entry_points.txt`]: `[console_scripts]\n${name} = ${module}:main\n`,
   }

@@ -18,14 +18,14 @@ export function addEngineCommands(program: Command, shell: Shell): void {
   engines
     .command('install <engine>')
     .description(
-      'install vllm, llama.cpp or cuda (the libraries for Berth’s engine), or a version: vllm==0.33.0',
+      'install vllm, llama.cpp, cuda (the libraries for Berth’s engine) or xinference (see `cluster start`), or a version: vllm==0.33.0',
     )
     .action((engine: string) =>
       shell.withHostEngines(async (host) => {
         report(
           shell,
           await host.install(engine, (line) => shell.print(line)),
-          'is installed. New instances use it.',
+          'is installed.',
         )
       }),
     )

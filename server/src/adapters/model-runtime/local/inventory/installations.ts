@@ -4,7 +4,7 @@ import { compareVersions } from '../../../../base/compare-versions.ts'
 import { readJson, unlessGone } from '../files.ts'
 
 /** What `engines install` can install. */
-export const packageNames = ['vllm', 'llama.cpp', 'cuda'] as const
+export const packageNames = ['vllm', 'llama.cpp', 'cuda', 'xinference'] as const
 export type PackageName = (typeof packageNames)[number]
 
 /** What Berth has installed, in `DATA_DIR/engines/<name>-<version>`. */
