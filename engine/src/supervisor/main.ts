@@ -25,11 +25,13 @@ const key = process.env['BERTH_ENGINE_KEY'] ?? ''
 delete process.env['BERTH_ENGINE_KEY']
 const { 'state-dir': stateDirectory = '', nonce = '' } = values
 const noGpu = values['no-gpu'] === undefined ? null : new RegExp(values['no-gpu'], 'i')
-const port = Number(values.port)
+/** null for a program that serves no model, and is ready once it runs */
+const port = values.port === undefined ? null : Number(values.port)
 const [command, ...args] = positionals
-if (command === undefined || stateDirectory === '' || nonce === '' || key === '' || !(port > 0)) {
+const isPort = port === null || port > 0
+if (command === undefined || stateDirectory === '' || nonce === '' || key === '' || !isPort) {
   process.stderr.write(
-    'usage: supervisor/main.ts --state-dir folder --nonce NONCE --port PORT -- COMMAND...\n',
+    'usage: supervisor/main.ts --state-dir folder --nonce NONCE [--port PORT] -- COMMAND...\n',
   )
   process.exit(exitBadSettings)
 }
@@ -50,7 +52,7 @@ const [program = command, ...rest] = [...(isGuarded ? guard : []), command, ...a
 log(`pid ${process.pid} starting ${[command, ...args].join(' ')}`)
 const child = spawn(program, rest, {
   // The process group stays that of the supervisor, so that one signal can end all of its processes.
-  env: { ...process.env, LLAMA_API_KEY: key, VLLM_API_KEY: key },
+  env: { ...process.env, LLAMA_API_KEY: key, VLLM_API_KEY: key, BERTH_SERVER_KEY: key },
   stdio: ['ignore', 'pipe', 'pipe'],
 })
 
@@ -119,7 +121,9 @@ async function isReady(): Promise<boolean> {
 }
 
 const started = performance.now()
-while (!(await isReady())) await new Promise((resolve) => setTimeout(resolve, probeMs))
+if (port !== null) {
+  while (!(await isReady())) await new Promise((resolve) => setTimeout(resolve, probeMs))
+}
 if (isStopping) await new Promise(() => {})
 writeState({ port, phase: 'ready' })
 log(`ready in ${Math.round(performance.now() - started)} ms`)

@@ -11,7 +11,7 @@ import { countOutOfMemoryKills, readBootId } from '../host.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import type { EngineRights } from './containment.ts'
 import { rotateLog } from './engine-log.ts'
-import { observeEngine } from './engine-observation.ts'
+import { findRunning, observeEngine } from './engine-observation.ts'
 import type { EngineMemory } from './engine-observation.ts'
 import { findEngines, isRunning, signalEngine, spawnEngine } from './engine-process.ts'
 import { engineFiles, readEngineRecord } from './engine-record.ts'
@@ -34,6 +34,8 @@ export interface EngineControl {
   launch(directory: string, start: EngineStart): Promise<void>
   /** The state of the engine; `absent` if none was launched since this host booted. */
   observe(directory: string): Promise<EngineObservation>
+  /** True while the process of the last launch runs, whether or not it is ready. */
+  isRunning(directory: string): Promise<boolean>
   /** Stops all engine processes of the folder. Returns within about a second; true once none is left. */
   stop(directory: string): Promise<boolean>
   /** Calls `listener` with the id of each engine of this process that has become ready or failed to start. */
@@ -46,8 +48,10 @@ const loadingTimeoutMs = 20 * 60_000
 const stopTimeoutMs = 1000
 const killAfterMs = 5000
 
+type Settings = Pick<LocalRuntimeSettings, 'environment' | 'loadingTimeoutMs' | 'observedTime'>
+
 interface ControlContext extends EngineMemory {
-  settings: LocalRuntimeSettings
+  settings: Settings
   /** Berth's own engine, for starts that name no program */
   program: string
   /** When a process got SIGTERM, by folder and process id */
@@ -58,7 +62,7 @@ interface ControlContext extends EngineMemory {
 }
 
 /** Controls the engines of this host. */
-export function createEngineControl(settings: LocalRuntimeSettings, program: string): EngineControl {
+export function createEngineControl(settings: Settings, program: string): EngineControl {
   const context: ControlContext = {
     settings,
     program,
@@ -74,6 +78,7 @@ export function createEngineControl(settings: LocalRuntimeSettings, program: str
   return {
     launch: (directory, start) => launchEngine(context, directory, start),
     observe: (directory) => observeEngine(context, directory),
+    isRunning: async (directory) => (await findRunning(context, directory)) !== null,
     stop: (directory) => stopEngine(context, directory),
     onStarted: (listener) => {
       context.onStarted = listener

@@ -33,18 +33,41 @@ export interface EngineMemory {
 export async function observeEngine(memory: EngineMemory, directory: string): Promise<EngineObservation> {
   if (memory.launching.has(directory))
     return { phase: 'starting', message: 'The engine process is starting.' }
+  const record = await readCurrentLaunch(directory)
+  if (record === null) return { phase: 'absent' }
+  const running = await findLaunched(memory, directory, record)
+  if (running === null) return await observeExit(memory, directory, record)
+  if (running.engine?.phase === 'ready') return await observeReady(memory, directory, running.engine)
+  return await observeLoading(memory, directory, record)
+}
+
+/** What the running process of the last launch of a folder says of itself; null if it doesn't run. */
+export async function findRunning(
+  memory: EngineMemory,
+  directory: string,
+): Promise<{ engine: EngineRecord | null } | null> {
+  const record = await readCurrentLaunch(directory)
+  return record === null ? null : findLaunched(memory, directory, record)
+}
+
+/** After a reboot of the host an engine has not crashed. It only needs a new launch. */
+async function readCurrentLaunch(directory: string): Promise<LaunchRecord | null> {
   const record = await readLaunchRecord(directory)
-  // After a reboot of the host the engine has not crashed. It only needs a new launch.
-  if (record === null || record.bootId !== (await readBootId())) return { phase: 'absent' }
+  return record === null || record.bootId !== (await readBootId()) ? null : record
+}
+
+async function findLaunched(
+  memory: EngineMemory,
+  directory: string,
+  record: LaunchRecord,
+): Promise<{ engine: EngineRecord | null } | null> {
   const engine = await readEngineRecord(directory, record.nonce)
   const pid = engine?.pid ?? findChild(memory, directory, record)?.pid
   const alive =
     pid === undefined
       ? (await findEngines(directory)).some((found) => found.nonce === record.nonce)
       : await isEngineAlive(pid, record.nonce)
-  if (!alive || engine?.phase === 'failed') return await observeExit(memory, directory, record)
-  if (engine?.phase === 'ready') return await observeReady(memory, directory, engine)
-  return await observeLoading(memory, directory, record)
+  return alive && engine?.phase !== 'failed' ? { engine } : null
 }
 
 /** The engine of this launch, if this process started it. */

@@ -46,14 +46,16 @@ export interface LocalEngine {
 
 export const mebibyte = 2 ** 20
 
-const supervisorProgram = fileURLToPath(
+/** Runs other servers like Berth's engine. */
+export const supervisorProgram = fileURLToPath(
   new URL('../../../../../../engine/src/supervisor/main.ts', import.meta.url),
 )
 
 /** A server that knows no launch files. */
 interface SupervisedServer {
   title: string
-  port: number
+  /** null for a program that doesn't serve requests to models, and is ready once it runs */
+  port: number | null
   command: readonly string[]
   variables: Record<string, string>
   /** Matches the log line of an engine that uses the CPU in place of its GPUs, and therefore fails */
@@ -63,6 +65,7 @@ interface SupervisedServer {
 /** Runs a server that knows no launch files. */
 export function supervise({ title, port, command, variables, noGpu }: SupervisedServer): EngineCommand {
   const required = noGpu === null ? [] : ['--no-gpu', noGpu.source]
-  const args = ['--port', String(port), ...required, '--', ...command]
+  const ports = port === null ? [] : ['--port', String(port)]
+  const args = [...ports, ...required, '--', ...command]
   return { program: supervisorProgram, title, args, variables }
 }
