@@ -12,9 +12,10 @@ export interface Orphan {
 
 /** The orphans of the runtimes that respond. Throws if none does. */
 export async function listOrphans({ db, runtimes, log }: Deps): Promise<Orphan[]> {
-  const results = await Promise.allSettled(runtimes.all.map((runtime) => listOrphansOf(db, runtime)))
+  const { all } = runtimes
+  const results = await Promise.allSettled(all.map((runtime) => listOrphansOf(db, runtime)))
   const failed = results.flatMap((result, index) =>
-    result.status === 'rejected' ? { err: result.reason as unknown, runtime: runtimes.all[index]!.name } : [],
+    result.status === 'rejected' ? { err: result.reason as unknown, runtime: all[index]!.name } : [],
   )
   if (failed.length === results.length) throw failed[0]!.err
   for (const each of failed) log.warn(each, 'could not look for orphaned resources')
