@@ -96,7 +96,7 @@ async function listPrices(config: Config): Promise<MeteredPrice[]> {
   const setting =
     config.kubernetes !== null
       ? 'KUBERNETES_INSTANCE_TYPES'
-      : config.xinference !== null
+      : config.xinference.supervisors.length > 0
         ? 'INSTANCE_TYPES_FILE'
         : 'PRICES_FILE'
   throw new ConfigError([

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 /** The purposes of secrets that are derived from the SECRET_KEY */
 export type KeyPurpose =
   | 'cache-salt'
+  | 'cluster'
   | 'email_verification'
   | 'endpoint keys'
   | 'engine'

@@ -338,17 +338,17 @@ test('RUNTIME=xinference requires supervisors, each with its user and password i
   expect(problemsOf({ RUNTIME: 'xinference' })).toEqual([expect.stringMatching(/^XINFERENCE_URLS: /)])
   const XINFERENCE_URLS =
     'http://10.0.0.5:9997/, http://10.0.0.5:9997,https://berth:open%20sesame@x.example, http://a:%zz@y.example'
-  expect(readConfig({ RUNTIME: 'xinference', XINFERENCE_URLS }).xinference?.supervisors).toEqual([
+  expect(readConfig({ RUNTIME: 'xinference', XINFERENCE_URLS }).xinference.supervisors).toEqual([
     { origin: 'http://10.0.0.5:9997', credentials: null },
     { origin: 'https://x.example', credentials: { username: 'berth', password: 'open sesame' } },
     { origin: 'http://y.example', credentials: { username: 'a', password: '%zz' } },
   ])
-  expect(readConfig({ XINFERENCE_URLS }).xinference).toBeNull()
+  expect(readConfig({ XINFERENCE_URLS }).xinference.supervisors).toEqual([])
 })
 
 test('RUNTIME takes several runtimes, each with its settings', () => {
   const config = readConfig({ RUNTIME: 'kubernetes, LOCAL' })
-  expect(config).toMatchObject({ runtimes: ['kubernetes', 'local'], xinference: null })
+  expect(config).toMatchObject({ runtimes: ['kubernetes', 'local'], xinference: { supervisors: [] } })
   expect(config.kubernetes).not.toBeNull()
   expect(problemsOf({ RUNTIME: 'local,local' })).toEqual([
     expect.stringMatching(/must name each runtime once/),

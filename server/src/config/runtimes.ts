@@ -12,8 +12,7 @@ export interface RuntimesConfig {
   runtimes: readonly RuntimeName[]
   engines: EnginesConfig
   localEngine: LocalEngineConfig
-  /** null unless `runtimes` has xinference */
-  xinference: XinferenceConfig | null
+  xinference: XinferenceConfig
   /** null unless `runtimes` has kubernetes */
   kubernetes: KubernetesConfig | null
   /** Minutes without a request after which new deployments fall asleep; null: never by themselves */
@@ -77,8 +76,9 @@ export interface KubernetesConfig {
   capacityWaitMs: number
 }
 
-/** The Xinference clusters that run models. */
+/** The Xinference clusters that run models, besides the installation's own. */
 export interface XinferenceConfig {
+  /** Empty unless `runtimes` has xinference */
   supervisors: { origin: string; credentials: { username: string; password: string } | null }[]
   /** The folder of the workers for uploaded files */
   uploadsFolder: string
@@ -214,13 +214,14 @@ function readKubernetes(settings: Settings): KubernetesConfig | null {
   }
 }
 
-function readXinference(settings: Settings, problems: string[]): XinferenceConfig | null {
-  if (!settings.RUNTIME.includes('xinference')) return null
+function readXinference(settings: Settings, problems: string[]): XinferenceConfig {
+  const uploadsFolder = '/var/tmp/berth-uploads'
+  if (!settings.RUNTIME.includes('xinference')) return { supervisors: [], uploadsFolder }
   const supervisors = new Map(settings.XINFERENCE_URLS.map((each) => [each.origin, each]))
   if (supervisors.size === 0) {
     problems.push(
       'XINFERENCE_URLS: required with RUNTIME=xinference; set it to the addresses of the supervisors, such as http://10.0.0.5:9997',
     )
   }
-  return { supervisors: [...supervisors.values()], uploadsFolder: '/var/tmp/berth-uploads' }
+  return { supervisors: [...supervisors.values()], uploadsFolder }
 }

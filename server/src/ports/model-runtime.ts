@@ -3,6 +3,7 @@
 import type { EngineError, EngineErrorResponse, EngineFailure, FailureCode } from './engine-failures.ts'
 import type { EngineOptions, ModelLora, ModelVariant } from './model-variant.ts'
 import type { HostEngines } from './host-engines.ts'
+import type { ClusterMachine, OwnCluster } from './own-cluster.ts'
 import type { RuntimeEngine, ServingCapacity } from './runtime-engine.ts'
 
 /** How a model writes conversations. */
@@ -248,6 +249,10 @@ export interface ModelRuntime {
   readonly weightCache?: WeightCache | undefined
   /** Defined only for runtimes whose engines run on the host of this process */
   readonly hostEngines?: HostEngines | undefined
+  /** Defined only for runtimes that can run a cluster's supervisor on the host of this process */
+  readonly ownCluster?: OwnCluster | undefined
+  /** Lists the machines that it knows. Defined only for runtimes whose machines join by themselves. */
+  listMachines?(): Promise<ClusterMachine[]>
   /** All instance types of this runtime, regardless of free capacity, in no particular order. */
   listOffers(): Promise<InstanceOffer[]>
   /** Reads what the runtime can load. Defined only for runtimes that have their own list of models. */
@@ -320,7 +325,7 @@ export interface OfferingRuntime extends Pick<
 }
 
 /** The runtimes of an installation, and what any of them can do. */
-export interface ModelRuntimes extends Pick<ModelRuntime, 'weightCache' | 'hostEngines'> {
+export interface ModelRuntimes extends Pick<ModelRuntime, 'weightCache' | 'hostEngines' | 'ownCluster'> {
   /** Those that are configured now: at least one, in the order in which RUNTIME names them */
   readonly all: readonly ModelRuntime[]
   /** The engines of all. Several may load the same format. */

@@ -11,12 +11,13 @@ import { withLeftFiles } from '../adapters/model-store/left-files.ts'
 import { joinRuntimes } from '../adapters/model-runtime/join-runtimes.ts'
 import { createLocalRuntime } from '../adapters/model-runtime/local/runtime.ts'
 import { withWarmUp } from '../adapters/model-runtime/warm-up.ts'
+import { OwnCluster } from '../adapters/model-runtime/own-cluster/own-cluster.ts'
 import { createXinferenceRuntime } from '../adapters/model-runtime/xinference/runtime.ts'
 import { installationOf } from '../adapters/payment-processor/installation.ts'
 import { createStripeProcessor } from '../adapters/payment-processor/stripe/processor.ts'
 import type { ObservedTime } from '../base/observed-time.ts'
 import type { Config } from '../config/config.ts'
-import type { KubernetesConfig, RuntimeName, XinferenceConfig } from '../config/runtimes.ts'
+import type { KubernetesConfig, RuntimeName } from '../config/runtimes.ts'
 import type { Database } from '../database/tables.ts'
 import { mainProtocols } from '../features/inference/protocols/protocols.ts'
 import { pickInstanceTypes } from '../features/placement/instance-types-file.ts'
@@ -74,7 +75,7 @@ export async function createRuntimes(
 ): Promise<ModelRuntimes> {
   const opened: ModelRuntime[] = []
   try {
-    for (const name of config.runtimes) {
+    for (const name of listRuntimes(config)) {
       const runtime = await openRuntime(name, config, instanceTypes, services)
       opened.push(withWarmUp(runtime, mainProtocols))
     }
@@ -85,21 +86,31 @@ export async function createRuntimes(
   return joinRuntimes(opened, services.log)
 }
 
+/** A host that runs engines can also begin a cluster, whose runtime rests until then. */
+function listRuntimes({ runtimes }: Config): readonly RuntimeName[] {
+  return runtimes.includes('local') && !runtimes.includes('xinference')
+    ? [...runtimes, 'xinference']
+    : runtimes
+}
+
 interface RuntimeServices {
   log: Logger
   clock: () => Date
   /** By the clock of this host */
   observedTime: ObservedTime
   modelStore: ModelStore
+  /** Derives the key of the own cluster */
+  secretKey: string
 }
 
 function openRuntime(
   name: RuntimeName,
   config: Config,
   instanceTypes: readonly InstanceType[],
-  { log, clock, observedTime, modelStore }: RuntimeServices,
+  services: RuntimeServices,
 ): Promise<ModelRuntime> {
-  if (name === 'xinference') return openXinference(config, config.xinference!, instanceTypes, { log, clock })
+  const { log, clock, observedTime, modelStore } = services
+  if (name === 'xinference') return openXinference(config, instanceTypes, services)
   if (name === 'kubernetes') return openKubernetes(config, config.kubernetes!, instanceTypes, log)
   return createLocalRuntime({
     instanceTypes,
@@ -127,14 +138,32 @@ function openRuntime(
   })
 }
 
-function openXinference(
-  { uploads: { engineServerUrl: serverUrl }, engines: { gpuMemoryShare } }: Config,
-  { uploadsFolder: folder, ...xinference }: XinferenceConfig,
+async function openXinference(
+  config: Config,
   instanceTypes: readonly InstanceType[],
-  { log: logger, clock }: Pick<RuntimeServices, 'log' | 'clock'>,
+  { log: logger, clock, observedTime, secretKey }: RuntimeServices,
 ): Promise<ModelRuntime> {
-  const uploads = serverUrl === null ? null : { serverUrl, folder }
-  return createXinferenceRuntime({ ...xinference, gpuMemoryShare, instanceTypes, uploads, logger, clock })
+  const { dataDirectory, huggingFace, proxy, xinference } = config
+  const { engineServerUrl: serverUrl } = config.uploads
+  const environment = process.env
+  const ownCluster = await OwnCluster.open({
+    dataDirectory,
+    environment,
+    huggingFace,
+    proxy,
+    observedTime,
+    secretKey,
+    logger,
+  })
+  return createXinferenceRuntime({
+    supervisors: xinference.supervisors,
+    ownCluster,
+    gpuMemoryShare: config.engines.gpuMemoryShare,
+    instanceTypes,
+    uploads: serverUrl === null ? null : { serverUrl, folder: xinference.uploadsFolder },
+    logger,
+    clock,
+  })
 }
 
 async function openKubernetes(

@@ -88,7 +88,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     assertChargeable(prices, clock(), payments.maxPrices)
     const modelStore = await createModelStore(config, log, clock)
     opened.defer(() => modelStore.close())
-    const runtimeServices = { log, clock, observedTime: hostTime, modelStore }
+    const runtimeServices = { log, clock, observedTime: hostTime, modelStore, secretKey }
     const runtimes =
       overrides.runtime === undefined
         ? await createRuntimes(config, instanceTypes, runtimeServices)

@@ -4,7 +4,10 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { embeddedEngine } from '../../src/adapters/model-runtime/local/inventory/find-engines.ts'
-import { installEngine, triedXinference } from '../../src/adapters/model-runtime/local/inventory/install-engine.ts'
+import {
+  installEngine,
+  triedXinference,
+} from '../../src/adapters/model-runtime/local/inventory/install-engine.ts'
 import { listInstallations } from '../../src/adapters/model-runtime/local/inventory/installations.ts'
 import type { Inventory } from '../../src/adapters/model-runtime/local/inventory/inventory.ts'
 import { parseGpus } from '../../src/adapters/model-runtime/local/gpus.ts'
@@ -205,7 +208,8 @@ describe.runIf(hasPython)('engines install vllm', () => {
     const name = `xinference-${version}`
     expect((await install(settings, 'xinference')).change).toEqual({ name })
     const packages = await readdir(join(folder, `engines/${name}/lib`), { recursive: true })
-    for (const each of ['xllamacpp', 'vllm']) expect(packages.some((path) => path.endsWith(`/${each}`))).toBe(true)
+    for (const each of ['xllamacpp', 'vllm'])
+      expect(packages.some((path) => path.endsWith(`/${each}`))).toBe(true)
     expect((await install(settings, 'xinference==9.9.9')).change).toEqual({
       refusal: expect.stringMatching(/^Xinference 9\.9\.9 can't be used: .*No module named.*VERSION\.$/),
     })

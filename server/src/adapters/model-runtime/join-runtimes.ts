@@ -34,6 +34,7 @@ export function joinRuntimes(
     },
     weightCache: findWith('weightCache')?.weightCache,
     hostEngines: findWith('hostEngines')?.hostEngines,
+    ownCluster: findWith('ownCluster')?.ownCluster,
     checkChatTemplate: async (templates) =>
       (await findWith('checkChatTemplate')?.checkChatTemplate?.(templates)) ?? null,
     find,

@@ -32,10 +32,7 @@ export interface XinferenceCluster {
 export async function openCluster(environment: Record<string, string> = {}): Promise<XinferenceCluster> {
   const programs = join(process.env['TEST_XINFERENCE'] ?? '', 'bin')
   const folder = await mkdtemp(join(tmpdir(), 'berth-xinference-'))
-  await mkdir(join(folder, 'weights'))
-  for (const name of ['berth-tiny.gguf', 'berth-tiny-embedding.gguf']) {
-    await copyFile(join(weights, name), join(folder, 'weights', name))
-  }
+  await copyWeights(folder)
   await writeFile(join(folder, 'weights/broken.gguf'), 'GGUF, but nothing else')
   const port = await getPort({ host: '127.0.0.1' })
   const supervisorPort = await getPort({ host: '127.0.0.1' })
@@ -67,7 +64,7 @@ export async function openCluster(environment: Record<string, string> = {}): Pro
     processes.delete(name)
     if (child?.pid === undefined || child.exitCode !== null) return
     const ended = once(child, 'exit')
-    for (const pid of [-child.pid, ...listTree(child.pid)]) killQuietly(pid)
+    killTree(child.pid)
     await ended
   }
 
@@ -109,6 +106,19 @@ export async function openCluster(environment: Record<string, string> = {}): Pro
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Copies the bundled weights to `weights` in a folder, where the registered models have them. */
+export async function copyWeights(folder: string): Promise<void> {
+  await mkdir(join(folder, 'weights'))
+  for (const name of ['berth-tiny.gguf', 'berth-tiny-embedding.gguf']) {
+    await copyFile(join(weights, name), join(folder, 'weights', name))
+  }
+}
+
+/** Kills a process that leads its group, and all that it has started. */
+export function killTree(pid: number): void {
+  for (const each of [-pid, ...listTree(pid)]) killQuietly(each)
 }
 
 /**

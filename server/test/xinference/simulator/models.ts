@@ -55,16 +55,7 @@ export const engineAlias = 'simulated'
 export async function openEngineProcesses(): Promise<EngineProcesses> {
   const root = await mkdtemp(join(tmpdir(), 'berth-xinference-'))
   const environment = { PATH: process.env['PATH'], HOME: root, NODE_LLAMA_CPP_GPU: 'false' }
-  const control: EngineControl = createEngineControl(
-    {
-      dataDirectory: root,
-      catalogDirectory: root,
-      huggingFace: { endpoint: '', token: null },
-      logger: { info() {}, warn() {} },
-      environment,
-    },
-    program,
-  )
+  const control: EngineControl = createEngineControl({ environment }, program)
   const engines = new Map<string, Promise<string>>()
 
   async function start(directory: string, type: string, file: Buffer | null): Promise<string> {

@@ -2,6 +2,8 @@ import type { SimulatedModel } from './models.ts'
 
 export interface SimulatedWorker {
   ip: string
+  /** Of its actor; default 41001 */
+  port?: number
   gpus: { name: string; memoryBytes: number }[]
   memoryBytes: number
 }
@@ -96,7 +98,10 @@ export function readStatus(cluster: SimulatedCluster): unknown {
       return [`gpu-${index}`, { name, mem_total: memoryBytes, mem_free: free, mem_used: memoryBytes - free }]
     })
     const status = { cpu: { usage: 0.1 }, ...Object.fromEntries(gpus) }
-    return [`${worker.ip}:41001`, { update_time: now(), failure_remaining_count: 5, status }]
+    return [
+      `${worker.ip}:${worker.port ?? 41001}`,
+      { update_time: now(), failure_remaining_count: 5, status },
+    ]
   })
   return { uptime: cluster.uptime, workers: Object.fromEntries(workers) }
 }
@@ -116,6 +121,7 @@ export function readClusterInfo(cluster: SimulatedCluster, detailed: boolean): u
     cpu_count: 8,
     mem_total: worker.memoryBytes,
     mem_available: worker.memoryBytes * 0.9,
+    software_version: '4.1.0',
   }))
   return [{ node_type: 'Supervisor', ip_address: '127.0.0.1' }, ...workers]
 }

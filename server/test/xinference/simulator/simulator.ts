@@ -28,6 +28,8 @@ export interface SimulatorOptions {
   workers?: SimulatedWorker[] | undefined
   /** false: models are ready immediately and serve nothing */
   withEngines?: boolean | undefined
+  /** Where it listens; default a free port of 127.0.0.1 */
+  address?: { host: string; port: number } | undefined
 }
 
 export interface SimulatedResponse {
@@ -84,7 +86,8 @@ const refuse = (status: number, detail: string): SimulatedResponse => ({ status,
  * models share one of Berth's engines for each file.
  */
 export async function startXinferenceSimulator(options: SimulatorOptions = {}): Promise<XinferenceSimulator> {
-  const { version = '4.1.0', user = null, withEngines = true } = options
+  const { version = '4.1.0', user = null, withEngines = true, address } = options
+  const host = address?.host ?? '127.0.0.1'
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
   const isAtLeast = (a: number, b: number, c = 0) =>
     major * 1e6 + minor * 1e3 + patch >= a * 1e6 + b * 1e3 + c
@@ -93,7 +96,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
   const models = new Map<string, SimulatedModel>()
   const events = new Map<string, { event_type: string; event_ts: number; event_content: string }[]>()
   let server: Server
-  let port = 0
+  let port = address?.port ?? 0
   let cachedList: { at: number; body: unknown } | null = null
 
   const isServed = ({ status, isLost }: SimulatedModel) => status === 'READY' && !isLost
@@ -288,7 +291,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     server = createServer((request, response) => {
       handle(request, response).catch(() => response.destroy())
     })
-    port = await listen(server, port)
+    port = await listen(server, port, host)
   }
 
   async function stopListening(): Promise<void> {
@@ -338,6 +341,6 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     },
   }
   await startListening()
-  simulator.url = `http://127.0.0.1:${port}`
+  simulator.url = `http://${host}:${port}`
   return simulator
 }

@@ -88,7 +88,7 @@ async function mayExist(supervisor: Supervisor, uid: string): Promise<boolean> {
   }
 }
 
-function isWorker(nodeType: string): boolean {
+export function isWorker(nodeType: string): boolean {
   return nodeType.toLowerCase() === 'worker'
 }
 
@@ -97,7 +97,7 @@ export function toHost(address: string): string {
   return address.replace(/:\d+$/, '')
 }
 
-function readGpus(status: Record<string, unknown>, used: Set<string>): Gpu[] {
+export function readGpus(status: Record<string, unknown>, used: Set<string>): Gpu[] {
   return Object.entries(status).flatMap(([key, value]) => {
     const index = /^gpu-(\d+)$/.exec(key)?.[1]
     const parsed = schemas.gpuStatus.safeParse(value)

@@ -24,6 +24,11 @@ export class Clusters {
     return own === null ? this.#configured : [...this.#configured, own]
   }
 
+  /** The supervisor that this installation runs; null while it has none */
+  get own(): Supervisor | null {
+    return this.#findOwn()
+  }
+
   /** The models that serve on a cluster. */
   listedOn(supervisor: Supervisor): ListedModels {
     const known = this.#listed.get(supervisor)
@@ -46,7 +51,7 @@ export class Clusters {
   }
 
   #findOwn(): Supervisor | null {
-    const address = this.#settings.findOwnCluster?.() ?? null
+    const address = this.#settings.ownCluster?.findAddress() ?? null
     if (this.#own !== null && (address === null || !this.#own.isAt(address))) {
       this.#listed.get(this.#own)?.close()
       this.#listed.delete(this.#own)

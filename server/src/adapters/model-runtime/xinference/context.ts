@@ -27,6 +27,13 @@ export function toUid(engineId: string): string {
   return `dep-${engineId}`
 }
 
+const uidPattern = /^dep-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
+
+/** The engine of a model; null for a model that Berth hasn't launched. */
+export function toEngineId(uid: string): string | null {
+  return uidPattern.exec(uid)?.[1] ?? null
+}
+
 /** Finds the supervisor of a model; null if none has it. Throws SupervisorError if one does not respond. */
 export async function locateModel(
   { clusters: { supervisors }, locations }: XinferenceContext,

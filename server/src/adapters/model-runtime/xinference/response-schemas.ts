@@ -22,6 +22,9 @@ export const clusterInfo = z.array(
     gpu_vram_available: videoMemory.nullish(),
     mem_available: count.nullish(),
     mem_total: count.nullish(),
+    cpu_count: count.nullish(),
+    /** Of a worker's Xinference; since 4.0 */
+    software_version: text.nullish(),
   }),
 )
 

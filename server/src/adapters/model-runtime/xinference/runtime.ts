@@ -7,13 +7,14 @@ import type {
   EngineSpec,
   ProvisionResult,
 } from '../../../ports/model-runtime.ts'
+import type { OwnCluster } from '../../../ports/own-cluster.ts'
 import { engineRoutes } from '../engines/engine-routes.ts'
 import { llamaCpp } from '../engines/llama-cpp.ts'
 import { vllm } from '../engines/vllm.ts'
 import { createSerialQueue } from '../serial-queue.ts'
 import { listLaunched, readNodes } from './cluster.ts'
 import { Clusters } from './clusters.ts'
-import { locateModel, toUid } from './context.ts'
+import { locateModel, toEngineId, toUid } from './context.ts'
 import type { XinferenceContext } from './context.ts'
 import { ensureModel, observeEngine, reserve } from './ensure-model.ts'
 import { SupervisorError, readEngineError, hideCredentials } from './errors.ts'
@@ -24,16 +25,18 @@ import { toReady } from './observe.ts'
 import type { ModelObservation } from './observe.ts'
 import { mergeNodeOffers, findPlacement, listNodeOffers } from './offers.ts'
 import type { NodeOffer } from './offers.ts'
+import { listMachines } from './machines.ts'
 import { createProgressTracker } from './progress-tracker.ts'
 import type { ModelEvent } from './response-schemas.ts'
-import type { XinferenceSettings } from './settings.ts'
+import type { OwnClusterHost, XinferenceSettings } from './settings.ts'
 import { createTerminator } from './terminate.ts'
 import { UploadClaims, estimateUploadMs } from './upload-claims.ts'
 
-const uidPattern = /^dep-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 const defaultStallMs = 20 * 60_000
 
 const defaultFollowMs = 2_000
+/** Between two looks at the machines of the own cluster */
+const lookMs = 2_000
 
 /**
  * Launches each engine's model on a Xinference cluster, under the uid `dep-<engine>`. The supervisors hold
@@ -90,6 +93,8 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     listOffers: async () => mergeNodeOffers((await readOffers(context)).offers),
     ...serializeOperations(context),
     listEngineIds: () => listEngineIds(context),
+    listMachines: () => listMachines(clusters, settings.ownCluster),
+    ownCluster: settings.ownCluster && watchMachines(settings.ownCluster, clusters),
     nameModel: ({ engineId }) => toUid(engineId),
     readEngineError,
     async authorizeEngine(baseUrl, refused) {
@@ -98,12 +103,13 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     },
     onEngineLost(listener) {
       clusters.onLost((uid) => {
-        const engineId = uidPattern.exec(uid)?.[1]
-        if (engineId !== undefined) listener(engineId)
+        const engineId = toEngineId(uid)
+        if (engineId !== null) listener(engineId)
       })
     },
     async close() {
       clusters.close()
+      settings.ownCluster?.close()
       await agent.destroy()
     },
   }
@@ -196,6 +202,29 @@ function toLogLine({ event_ts, event_type, event_content }: ModelEvent): LogLine
   }
 }
 
+/** Supervises the own cluster, and looks at its machines meanwhile, so that one is missed that leaves. */
+function watchMachines(host: OwnClusterHost, clusters: Clusters): OwnCluster {
+  return {
+    start: (request, onProgress) => host.start(request, onProgress),
+    stop: () => host.stop(),
+    read: () => host.read(),
+    describeJoin: () => host.describeJoin(),
+    supervise() {
+      const programs = host.supervise()
+      const looking = setInterval(() => {
+        if (clusters.own !== null) void listMachines(clusters, host).catch(() => undefined)
+      }, lookMs)
+      looking.unref()
+      return {
+        async stop() {
+          clearInterval(looking)
+          await programs.stop()
+        },
+      }
+    },
+  }
+}
+
 type Operations = Pick<
   ModelRuntime,
   'provision' | 'ensureEngine' | 'observeEngine' | 'stopEngine' | 'release'
@@ -272,14 +301,11 @@ async function stopEngine(
   return true
 }
 
-async function listEngineIds({
-  clusters: { supervisors },
-  locations,
-}: XinferenceContext): Promise<string[]> {
+async function listEngineIds({ clusters: { supervisors }, locations }: XinferenceContext): Promise<string[]> {
   const results = await Promise.allSettled(
     supervisors.map(async (supervisor) => {
       const uids = await listLaunched(supervisor)
-      const ids = uids.flatMap((uid) => uidPattern.exec(uid)?.[1] ?? [])
+      const ids = uids.flatMap((uid) => toEngineId(uid) ?? [])
       for (const id of ids) locations.set(id, supervisor)
       return ids
     }),

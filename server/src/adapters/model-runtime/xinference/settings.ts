@@ -1,4 +1,5 @@
 import type { InstanceType } from '../../../ports/model-runtime.ts'
+import type { ClusterMachine, OwnCluster } from '../../../ports/own-cluster.ts'
 import type { RuntimeLogger } from '../runtime-logger.ts'
 
 /** How workers get uploaded files. */
@@ -15,12 +16,21 @@ export interface SupervisorAddress {
   credentials: { username: string; password: string } | null
 }
 
+/** The programs of a cluster on the host of this process. */
+export interface OwnClusterHost extends OwnCluster {
+  /** null without a cluster */
+  findAddress(): SupervisorAddress | null
+  /** Adds the machines that have left. `present` is null if the cluster doesn't respond. */
+  withAbsent(present: readonly ClusterMachine[] | null): Promise<ClusterMachine[]>
+  close(): void
+}
+
 /** Settings of the runtime that launches models on Xinference clusters. */
 export interface XinferenceSettings {
   /** The supervisors, one per cluster */
   supervisors: readonly SupervisorAddress[]
-  /** The supervisor that this installation runs itself; null while it has none */
-  findOwnCluster?: (() => SupervisorAddress | null) | undefined
+  /** The cluster that this installation can run itself; absent where it can't */
+  ownCluster?: OwnClusterHost | undefined
   /** Instance types from the file, used to name the GPUs that match them */
   instanceTypes: readonly InstanceType[]
   /** Share of each GPU's memory that engines may use, above 0 and at most 1 */

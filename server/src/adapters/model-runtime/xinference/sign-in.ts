@@ -67,7 +67,7 @@ export function createSignIn(
     if (credentials === null) {
       if (!state.success) return { header: null, refreshToken: null, renewAt: Infinity }
       throw refuse(
-        `${clusterId} requires a sign-in. Add user and password to its address in XINFERENCE_URLS`,
+        `${clusterId} requires a sign-in. Add user and password to its address in XINFERENCE_URLS, unless another installation of Berth runs it`,
         pauseAfterRefusal,
       )
     }

@@ -195,11 +195,7 @@ function choosePackage(name: PythonPackage, { devices }: Devices): string {
 }
 
 /** Loads the programs of a cluster once, because a version may not fit what pip has chosen beside it. */
-async function checkCluster(
-  { environment }: PythonTools,
-  version: string,
-  folder: string,
-): Promise<void> {
+async function checkCluster({ environment }: PythonTools, version: string, folder: string): Promise<void> {
   const code =
     "import importlib.metadata, xinference.deploy.cmdline; print(importlib.metadata.version('xinference'))"
   const loaded = await runProgram([join(folder, 'bin/python'), '-c', code], {

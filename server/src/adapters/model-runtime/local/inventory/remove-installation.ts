@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { EngineChange } from '../../../../ports/host-engines.ts'
+import { readClusterRecord } from '../../own-cluster/cluster-record.ts'
 import { findEngines } from '../engine/engine-process.ts'
 import { syncDirectory, unlessGone } from '../files.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
@@ -20,6 +21,8 @@ export async function removeInstallation(
     const known = names.length === 0 ? 'Nothing is installed.' : `Installed: ${names.join(', ')}.`
     return { refusal: `There is no installation ${name}. ${known}` }
   }
+  if (basename((await readClusterRecord(dataDirectory))?.installation ?? '') === name)
+    return { refusal: `${name} runs this installation's cluster. Run \`cluster stop\` first.` }
   const folder = join(root, name)
   const installer = await lockInstallation(folder)
   if (installer !== null)
