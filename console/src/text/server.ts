@@ -18,6 +18,19 @@ export const server = {
     count === 1 ? '1 finding needs attention' : `${count} findings need attention`,
   seeFindings: 'See findings',
 
+  machines: 'Machines of the cluster',
+  machine: 'Machine',
+  machineStates: {
+    present: 'Here',
+    left: 'Left',
+    unknown: 'Unknown',
+  },
+  lastSeen: (relative: string) => `last seen ${relative}`,
+  devices: 'Devices',
+  cpus: (count: number) => (count === 1 ? '1 CPU' : `${count} CPUs`),
+  freeOf: (free: string, total: string) => `${free} free of ${total}`,
+  runsHere: 'Runs here',
+
   gpus: 'GPUs',
   gpu: 'GPU',
   nthGpu: (nth: number) => `GPU ${nth}`,

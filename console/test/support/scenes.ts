@@ -73,12 +73,39 @@ const showAdapterModel = showWith(({ items }) => {
 })
 
 /** Shows two GPUs on a machine without any, one of which no engine can use. */
-const showGpus = showWith(() => {
+const showGpus = showWith(({ instances }) => {
   const gib = 2 ** 30
   const bytes = { memory_bytes: 80 * gib, promised_bytes: 40 * gib, others_bytes: gib, free_bytes: 39 * gib }
   const name = 'NVIDIA H100 80GB HBM3, driver 580.65.06'
   const obstacle = 'The driver is too old for the engine. Install driver 590 or later.'
+  const first = {
+    runtime: 'xinference',
+    version: '4.1.0',
+    last_seen_at: '2026-11-01T01:02:03.000Z',
+    cpu_count: 32,
+    memory_bytes: 128 * gib,
+    free_bytes: 97 * gib,
+  }
   return {
+    machines: [
+      {
+        ...first,
+        address: '10.0.0.5',
+        state: 'present',
+        gpus: [{ name: 'NVIDIA RTX 4090', memory_bytes: 24 * gib, free_bytes: 3 * gib }],
+        instances: instances.slice(0, 1),
+      },
+      {
+        ...first,
+        address: '10.0.0.6',
+        state: 'left',
+        cpu_count: null,
+        memory_bytes: null,
+        free_bytes: null,
+        gpus: [],
+        instances: [],
+      },
+    ],
     gpus: [
       { name, ...bytes, others: 'python3', obstacle: null },
       {

@@ -130,8 +130,10 @@ async function work(application: Application): Promise<{ stop(): Promise<void> }
   })
   const reconciler = await runReconciler(application)
   const scaler = runScaler(application)
+  const cluster = application.runtimes.ownCluster?.supervise()
   return {
     async stop() {
+      await cluster?.stop()
       await scaler.stop()
       await reconciler.stop()
     },

@@ -10,6 +10,7 @@ import type { Machines } from '../../contract.ts'
 import { formatBytes } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { InstanceTable } from './instance-table.tsx'
+import { ClusterMachines } from './cluster-machines.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { findingsQuery, machinesQuery } from './queries.ts'
 
@@ -22,8 +23,9 @@ export function MachinesView() {
     <>
       <Problems />
       <Loaded frame={{ flush: true }} query={machines}>
-        {({ gpus, instance_types: types, instances, engines }) => (
+        {({ machines: members, gpus, instance_types: types, instances, engines }) => (
           <>
+            {members.length > 0 && <ClusterMachines machines={members} />}
             {gpus.length > 0 && <Gpus gpus={gpus} />}
             <InstanceTypes types={types} />
             <Section title={words.running} flush>

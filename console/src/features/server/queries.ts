@@ -2,13 +2,15 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { callApi } from '../../api/client.ts'
 
 /** Poll intervals in milliseconds; the doctor and the health ask other servers. */
+const closely = 2_000
 const often = 10_000
 const seldom = 60_000
 
 export const machinesQuery = queryOptions({
   queryKey: ['installation', 'machines'],
   queryFn: ({ signal }) => callApi('GET', '/v1/installation/machines', { signal }),
-  refetchInterval: often,
+  // A machine that leaves is missed within five seconds.
+  refetchInterval: ({ state: { data } }) => ((data?.machines.length ?? 0) > 0 ? closely : often),
 })
 
 export const waitingQuery = queryOptions({

@@ -3,6 +3,7 @@ import { NotFoundError } from '../../base/errors.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { Database } from '../../database/tables.ts'
 import type { GpuMemory } from '../../ports/host-engines.ts'
+import type { ClusterMachine } from '../../ports/own-cluster.ts'
 import type { CachedWeights, ModelRuntimes, RuntimeOffer } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import { recordAction } from '../audit/record-action.ts'
@@ -10,6 +11,7 @@ import { queryRuntime } from '../placement/query-runtime.ts'
 
 /** An instance that has hardware, or waits for it. */
 export interface PlacedInstance {
+  id: string
   deploymentId: string
   organizationId: number
   organizationName: string
@@ -27,9 +29,16 @@ export interface WaitingInstance extends PlacedInstance {
   reason: string | null
 }
 
-/** The hardware of the installation, as far as its runtime tells. */
-export interface Machines {
+/** A machine of a cluster, and what runs there. */
+export interface Machine extends ClusterMachine {
   runtime: string
+  instances: PlacedInstance[]
+}
+
+/** The hardware of the installation, as far as its runtimes tell. */
+export interface Machines {
+  runtimes: string[]
+  machines: Machine[]
   gpus: { name: string; memory: GpuMemory | null; obstacle: string | null }[]
   engines: readonly { title: string; version: string | null; isUsed: boolean; reason: string | null }[]
   instanceTypes: (RuntimeOffer & { promisedBytes: number })[]
@@ -49,7 +58,8 @@ export async function readMachines({
     Promise.all([runtimes.listOffers(), runtimes.hostEngines?.report()]),
   )
   return {
-    runtime: runtimes.all.map(({ name }) => name).join(', '),
+    runtimes: runtimes.all.map(({ name }) => name),
+    machines: await listMachines(runtimes, instances),
     gpus: (report?.gpus ?? []).map(({ name, memory, obstacle }) => ({
       name,
       memory,
@@ -59,6 +69,22 @@ export async function readMachines({
     instanceTypes: offers.map((offer) => ({ ...offer, promisedBytes: sumMemory(instances, offer) })),
     instances,
   }
+}
+
+/** The machines of the runtimes that know theirs. */
+async function listMachines(
+  { all }: ModelRuntimes,
+  instances: readonly PlacedInstance[],
+): Promise<Machine[]> {
+  const lists = await Promise.all(
+    all.map(async (runtime) =>
+      ((await runtime.listMachines?.()) ?? []).map((machine) => {
+        const here = instances.filter(({ id }) => machine.engineIds.includes(id))
+        return { ...machine, runtime: runtime.name, instances: here }
+      }),
+    ),
+  )
+  return lists.flat()
 }
 
 function listEngines({ engines }: ModelRuntimes) {
@@ -79,7 +105,7 @@ function selectInstances(db: Database) {
     .selectFrom('instances')
     .innerJoin('deployments', 'deployments.id', 'instances.deployment_id')
     .innerJoin('organizations', 'organizations.id', 'deployments.organization_id')
-    .select(['deployments.id as deploymentId', 'deployments.model_name as modelName'])
+    .select(['instances.id', 'deployments.id as deploymentId', 'deployments.model_name as modelName'])
     .select(['organizations.id as organizationId', 'organizations.name as organizationName'])
     .select(['instances.status', 'instances.runtime', 'instances.instance_type as instanceType'])
     .select(['instances.gpu_count as gpuCount', 'instances.memory_bytes as memoryBytes'])
@@ -93,6 +119,11 @@ async function listPlaced(db: Database): Promise<PlacedInstance[]> {
     .where('instances.status', '!=', 'released')
     .orderBy('instances.started_at')
     .execute()
+}
+
+/** The instances that have hardware of a runtime. */
+export async function listPlacedOn({ db }: Pick<Services, 'db'>, runtime: string): Promise<PlacedInstance[]> {
+  return (await listPlaced(db)).filter((instance) => instance.runtime === runtime)
 }
 
 /** The instances that wait for hardware, the longest waiting first. */

@@ -28,9 +28,37 @@ const placedInstanceBody = z
 
 const bytes = count.nullable()
 
+const machineBody = z
+  .object({
+    address: z.string().describe('Address of the machine in its cluster'),
+    runtime: z.string().describe('The compute backend that it belongs to'),
+    state: z
+      .enum(['present', 'left', 'unknown'])
+      .describe('`left`: it does not respond anymore. `unknown`: its cluster does not respond'),
+    last_seen_at: timestamp.nullable().describe('When it last responded; null when unknown'),
+    version: z.string().nullable().describe("Version of the cluster's program there; null when unknown"),
+    cpu_count: count.nullable().describe('Number of CPU cores; null when unknown'),
+    memory_bytes: bytes.describe('Its memory without that of GPUs; null when unknown'),
+    free_bytes: bytes.describe('What of it is free; null when unknown'),
+    gpus: z
+      .array(
+        z.object({
+          name: z.string().nullable().describe('Name of the GPU; null when unknown'),
+          memory_bytes: count.describe('Its memory'),
+          free_bytes: count.describe('What of it is free'),
+        }),
+      )
+      .describe('Its GPUs'),
+    instances: z.array(placedInstanceBody).describe('The instances that run there'),
+  })
+  .meta({ id: 'Machine', description: 'A machine of a cluster, and what runs there' })
+
 export const machinesBody = z
   .object({
-    runtime: z.string().describe('The compute backend'),
+    runtimes: z.array(z.string()).describe('The compute backends, in the order of preference'),
+    machines: z
+      .array(machineBody)
+      .describe('The machines of compute backends that machines join by themselves; empty without any'),
     gpus: z
       .array(
         z.object({
@@ -76,9 +104,25 @@ export const machinesBody = z
   .meta({ id: 'Machines', description: 'The hardware of the installation, and what runs there' })
 
 export function toMachinesBody(machines: Machines): z.infer<typeof machinesBody> {
-  const { runtime, gpus, engines, instanceTypes, instances } = machines
+  const { runtimes, gpus, engines, instanceTypes, instances } = machines
   return {
-    runtime,
+    runtimes,
+    machines: machines.machines.map((machine) => ({
+      address: machine.address,
+      runtime: machine.runtime,
+      state: machine.state,
+      last_seen_at: machine.lastSeenAt?.toISOString() ?? null,
+      version: machine.version,
+      cpu_count: machine.cpuCount,
+      memory_bytes: machine.memoryBytes,
+      free_bytes: machine.freeBytes,
+      gpus: machine.gpus.map(({ name, memoryBytes, freeBytes }) => ({
+        name,
+        memory_bytes: memoryBytes,
+        free_bytes: freeBytes,
+      })),
+      instances: machine.instances.map(toPlacedInstance),
+    })),
     gpus: gpus.map(({ name, memory, obstacle }) => ({
       name,
       memory_bytes: memory?.totalBytes ?? null,

@@ -22,11 +22,7 @@ export function addEngineCommands(program: Command, shell: Shell): void {
     )
     .action((engine: string) =>
       shell.withHostEngines(async (host) => {
-        report(
-          shell,
-          await host.install(engine, (line) => shell.print(line)),
-          'is installed.',
-        )
+        report(shell, await host.install(engine, (line) => shell.print(line)), 'is installed.')
       }),
     )
   engines

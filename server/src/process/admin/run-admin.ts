@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { ApplicationError } from '../../base/errors.ts'
 import { ConfigError } from '../../config/config.ts'
+import { addClusterCommands } from './cluster-commands.ts'
 import { addDeploymentCommands } from './deployment-commands.ts'
 import { addEngineCommands } from './engine-commands.ts'
 import { addCatalogCommands, addWeightCommands } from './model-commands.ts'
@@ -34,6 +35,7 @@ export async function runAdmin(args: readonly string[], { settings, console }: T
   addCatalogCommands(program, shell)
   addWeightCommands(program, shell)
   addEngineCommands(program, shell)
+  addClusterCommands(program, shell)
   addChecks(program, shell)
   try {
     await program.parseAsync(args, { from: 'user' })
