@@ -70,8 +70,8 @@ export interface HostEngines {
   /** The GPUs of this host, at most half a minute old */
   measureGpus(): Promise<GpuFigures[]>
   /**
-   * Installs `vllm`, `vllm==0.33.0`, `llama.cpp`, `cuda` or `xinference`, and resolves to a name such as `vllm-0.33.0`.
-   * Calls `onProgress` with lines of text.
+   * Installs `vllm`, `vllm==0.33.0`, `llama.cpp`, `cuda` or `xinference`, and resolves to a name such as
+   * `vllm-0.33.0`. Calls `onProgress` with lines of text.
    */
   install(request: string, onProgress: (line: string) => void): Promise<EngineChange>
   /** Deletes an installation that no instance uses. */

@@ -34,14 +34,14 @@ import { describeJoin, originOf, portsOf } from './describe-join.ts'
 export interface OwnClusterSettings extends ProgramSettings {
   /** The supervisor's key is derived from it. */
   secretKey: string
-  /** Milliseconds for the programs to start; default 5 minutes, because they load PyTorch */
+  /** Milliseconds for the programs to start; default 10 minutes, because they load PyTorch */
   startTimeoutMs?: number | undefined
 }
 
 /** The user of Berth in xinference_supervisor.py */
 const username = 'berth'
 const usualPort = 9997
-const usualStartMs = 300_000
+const usualStartMs = 600_000
 /** How soon other processes of this host know of a cluster's start or end */
 const readMs = 2_000
 const superviseMs = 1_000
