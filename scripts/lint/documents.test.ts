@@ -48,7 +48,7 @@ test('the commands of npm exist', () => {
 
 /** Variables of other programs, of the command line, of the tests and of scripts. */
 const otherVariables =
-  /^(?:(?:BERTH|TEST|AWS|OPENAI|ANTHROPIC|CUDA|LLAMA_API|VLLM_API|NODE|XDG|INSTANCE|PROOF)_\w+|Q\d_\w+|NO_COLOR|POSTGRES_PASSWORD|ON_ERROR_STOP|CAP_SETUID|ENABLE_PERSISTENT_CONFIG|STRIPE_TEST_SECRET_KEY)$/
+  /^(?:(?:BERTH|TEST|AWS|K3S|OPENAI|ANTHROPIC|CUDA|LLAMA_API|VLLM_API|NODE|XDG|INSTANCE|PROOF)_\w+|Q\d_\w+|NO_COLOR|POSTGRES_PASSWORD|ON_ERROR_STOP|CAP_SETUID|ENABLE_PERSISTENT_CONFIG|STRIPE_TEST_SECRET_KEY)$/
 
 test('the settings that people read about are in .env.example', () => {
   const settings = new Set([...read('.env.example').matchAll(/^#(\w+)=/gm)].map(([, name]) => name))

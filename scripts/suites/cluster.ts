@@ -41,14 +41,14 @@ if __name__ == '__main__':
 
 /**
  * Makes a cluster with the tool TEST_CLUSTER and removes it at the end. Returns the environment of its users;
- * empty if KUBECONFIG already names a cluster. See docs/testing.md.
+ * empty if KUBECONFIG already names a cluster. See server/test/kubernetes/README.md.
  */
 export async function openCluster(cleanUps: (() => void | Promise<void>)[]): Promise<Record<string, string>> {
   const tool = process.env['TEST_CLUSTER']
   if (process.env['KUBECONFIG'] !== undefined) return {}
   if (tool === undefined) {
     throw new Error(
-      'Set KUBECONFIG to a cluster, or TEST_CLUSTER to a tool that makes one: see docs/testing.md.',
+      'Set KUBECONFIG to a cluster, or TEST_CLUSTER to a tool that makes one: see server/test/kubernetes/README.md.',
     )
   }
   const ask = async (...args: string[]) =>

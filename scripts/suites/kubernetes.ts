@@ -1,5 +1,5 @@
 // Runs the Kubernetes runtime and the manifests on KUBECONFIG's cluster or one of TEST_CLUSTER
-// (docs/testing.md).
+// (server/test/kubernetes/README.md).
 import { openCluster } from './cluster.ts'
 import { runCommand } from '../../tools/programs.ts'
 import { runSuite } from './suite.ts'
