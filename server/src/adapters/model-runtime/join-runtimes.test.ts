@@ -72,3 +72,26 @@ describe('several runtimes', () => {
     expect(joined.find(null)).toBeUndefined()
   })
 })
+
+test('a runtime that is not configured takes no part until it is, and is heard of from the start', async () => {
+  let isConfigured = false
+  const listeners: ((engineId: string) => void)[] = []
+  const resting = {
+    ...makeRuntime('resting', ['gpu']),
+    onEngineLost: (listener: (engineId: string) => void) => void listeners.push(listener),
+    get isConfigured() {
+      return isConfigured
+    },
+  }
+  const joined = joinRuntimes([makeRuntime('one', ['cpu']), resting], logger)
+  const lost: string[] = []
+  joined.onEngineLost((engineId) => lost.push(engineId))
+  const listTypes = async () => (await joined.listOffers()).offers.map(({ instanceType }) => instanceType)
+  expect(await listTypes()).toEqual(['cpu'])
+  expect(joined.find('resting')).toBeUndefined()
+  isConfigured = true
+  expect(await listTypes()).toEqual(['cpu', 'gpu'])
+  expect(joined.get('resting')).toBe(resting)
+  for (const listener of listeners) listener('an engine')
+  expect(lost).toEqual(['an engine'])
+})
