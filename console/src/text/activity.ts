@@ -27,6 +27,7 @@ export const activity = {
     engine_options: 'Engine options',
     engine_version: 'Engine version',
     managed_by: 'Managed by',
+    managed_name: 'Name in its file',
   },
   yes: 'yes',
   no: 'no',

@@ -62,6 +62,8 @@ export const audit = {
     engine_version: 'Engine version',
     group_by: 'By',
     issuer: 'Provider',
+    managed_by: 'Managed by',
+    managed_name: 'Name in its file',
     min_context_tokens: 'Minimum context',
     min_parallel_sequences: 'Minimum requests at the same time',
     purpose: 'To',

@@ -73,3 +73,30 @@ test('PATCH …/{id}: managed_by changes and ends, with an event, a change in th
     details: { managed_by: 'platform' },
   })
 })
+
+test('managed_name says which deployment of a file it is, and ends with managed_by', async () => {
+  const managed = { managed_by: 'platform', managed_name: 'small' }
+  const { body: made } = await client.post(deployments, { model_name: 'berth-tiny', ...managed })
+  const path = `${deployments}/${made.id}`
+  expect(made).toMatchObject(managed)
+  expect((await client.get(path)).body).toMatchObject(managed)
+  expect((await client.patch(path, { managed_name: 'tiny' })).body.managed_name).toBe('tiny')
+  const [last] = (await client.get(`${path}/activity`)).body.items
+  expect(last.change).toMatchObject({ before: { managed_name: 'small' }, after: { managed_name: 'tiny' } })
+  const { items } = (await client.get('/v1/organization/audit-log')).body
+  expect(items.slice(0, 2)).toMatchObject([
+    { action: 'deployment.updated', details: { managed_name: 'tiny', before: { managed_name: 'small' } } },
+    { action: 'deployment.created', details: managed },
+  ])
+  expect((await client.patch(path, { managed_by: null })).body).toMatchObject({
+    managed_by: null,
+    managed_name: null,
+  })
+  for (const refused of [
+    await client.patch(path, { managed_name: 'small' }),
+    await client.post(deployments, { model_name: 'berth-tiny', managed_name: 'small' }),
+    await client.patch(path, { managed_by: 'platform', managed_name: '' }),
+    await client.patch(path, { managed_by: 'platform', managed_name: 'x'.repeat(129) }),
+  ])
+    expect([refused.status, refused.body.errors?.[0]?.field]).toEqual([422, 'managed_name'])
+})

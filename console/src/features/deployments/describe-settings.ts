@@ -34,7 +34,7 @@ const list = (values: readonly string[]) => (values.length === 0 ? words.nothing
 /** A deployment's present settings, by the names in its activity. */
 export function readSettings(deployment: Deployment): Required<Settings> {
   const { alias, alias_order, shared_with, min_context_tokens, min_parallel_sequences, adapters } = deployment
-  const { engine_options, engine_version, managed_by, policy } = deployment
+  const { engine_options, engine_version, managed_by, managed_name, policy } = deployment
   const { schedules, ...rest } = policy
   return {
     ...rest,
@@ -48,6 +48,7 @@ export function readSettings(deployment: Deployment): Required<Settings> {
     engine_options,
     engine_version,
     managed_by,
+    managed_name,
   }
 }
 
@@ -55,7 +56,7 @@ export function readSettings(deployment: Deployment): Required<Settings> {
 export function findRestored(deployment: Deployment, older: Settings): Settings {
   const present = readSettings(deployment)
   const names = listSettings(older).filter(
-    (name) => !['adapters', 'managed_by'].includes(name) && !isSame(older[name], present[name]),
+    (name) => !['adapters', 'managed_by', 'managed_name'].includes(name) && !isSame(older[name], present[name]),
   )
   return Object.fromEntries(names.map((name) => [name, older[name]]))
 }

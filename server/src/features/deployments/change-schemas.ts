@@ -71,6 +71,12 @@ export const aliasOrder = z
       'can serve, and to the next one if all of it is full, asleep for longer than they wait, failed or away',
   )
 
+export const managedName = text({ min: 1, max: 128 })
+  .nullable()
+  .describe(
+    'Which deployment of the file of `managed_by` it is; null: the one that is called like its alias. It ends with `managed_by`',
+  )
+
 export const createDeploymentBody = z
   .strictObject({
     model_name: unicodeText()
@@ -85,6 +91,7 @@ export const createDeploymentBody = z
     alias: alias.optional(),
     engine_options: engineOptions.optional(),
     managed_by: managedBy.optional(),
+    managed_name: managedName.optional(),
   })
   .meta({
     id: 'DeploymentRequest',
@@ -213,6 +220,7 @@ export const updateDeploymentBody = z
     engine_options: engineOptions.optional(),
     engine_version: engineVersion.optional(),
     managed_by: managedBy.optional(),
+    managed_name: managedName.optional(),
     adapters: z
       .array(text({ min: 1, max: 128 }))
       .max(32)
@@ -252,6 +260,7 @@ export function toUpdate(body: z.infer<typeof updateDeploymentBody>): Deployment
     engineOptions: body.engine_options,
     engineVersion: body.engine_version,
     managedBy: body.managed_by,
+    managedName: body.managed_name,
     policy: {
       min_instances: body.min_instances,
       max_instances: body.max_instances,

@@ -99,7 +99,12 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         viewer,
         toVariantChoice(body),
         toRequirements(body),
-        { alias: body.alias, engineOptions: body.engine_options, managedBy: body.managed_by },
+        {
+          alias: body.alias,
+          engineOptions: body.engine_options,
+          managedBy: body.managed_by,
+          managedName: body.managed_name,
+        },
       )
       return reply.code(201).send(await presentDeployment(joined, deployment))
     },

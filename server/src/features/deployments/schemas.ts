@@ -18,7 +18,15 @@ import {
 import { findEngine } from '../catalog/engine-choice.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
 import { contextTokens, parallelSequences } from '../placement/schemas.ts'
-import { alias, aliasOrder, engineOptions, engineVersion, policyBody, sharedWith } from './change-schemas.ts'
+import {
+  alias,
+  aliasOrder,
+  engineOptions,
+  engineVersion,
+  managedName,
+  policyBody,
+  sharedWith,
+} from './change-schemas.ts'
 import type { AsleepTime } from './changes/asleep-time.ts'
 import type { InstanceLoad } from './serving/instance-loads.ts'
 import { instancePhases } from './state/instance-lifecycle.ts'
@@ -219,6 +227,7 @@ export const deploymentBody = z
     engine_options: engineOptions,
     engine_version: engineVersion,
     managed_by: managedBy,
+    managed_name: managedName,
     requested_instance_type: z
       .string()
       .nullable()

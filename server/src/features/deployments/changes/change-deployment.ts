@@ -24,6 +24,7 @@ import type { Deployment } from '../state/store.ts'
 import { pickSettings } from '../state/settings-change.ts'
 import type { SharedWith } from '../state/shared-with.ts'
 import type { EngineSettings } from '../state/tables.ts'
+import { requireManager } from './require-manager.ts'
 import { requireSharees } from './require-sharees.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtimes' | 'prices'>
@@ -40,6 +41,7 @@ export type DeploymentUpdate = {
   engineOptions?: EngineOptions | undefined
   engineVersion?: string | null | undefined
   managedBy?: string | null | undefined
+  managedName?: string | null | undefined
   policy?: { [Name in keyof Policy]?: Policy[Name] | undefined }
 }
 
@@ -96,6 +98,7 @@ export async function changeDeployment(
         if (more > 0) await assertWithinLimit(transaction, deps, organizationId)
         // An admin may have moved the alias meanwhile.
         requireAliasOfOrder(updated)
+        requireManager(updated)
         if (claimsNames) await claimNames(transaction, viewer, updated, deps.clock())
         const { target, details } = await describeTarget(transaction, viewer, deployment)
         await recordAction(transaction, viewer, 'deployment.updated', {
@@ -131,6 +134,7 @@ type ChangedColumns = Partial<
     | 'engine_options'
     | 'engine_version'
     | 'managed_by'
+    | 'managed_name'
     | keyof Policy
   >
 >
@@ -151,6 +155,8 @@ function toChange(
   } = update
   const { aliasOrder: order = alias === null ? null : deployment.alias_order } = update
   requireAliasOfOrder({ alias, alias_order: order })
+  const { managedName = managedBy === null ? null : deployment.managed_name } = update
+  requireManager({ managed_by: managedBy, managed_name: managedName })
   const setsLoras = listNames(adapters) !== listNames(deployment.adapters)
   const setsOptions = !isDeepStrictEqual(engineOptions, deployment.engine_options)
   const setsVersion = engineVersion !== deployment.engine_version
@@ -175,6 +181,10 @@ function toChange(
     managedBy !== deployment.managed_by && {
       columns: { managed_by: managedBy },
       message: describeManagement(managedBy),
+    },
+    managedName !== deployment.managed_name && {
+      columns: { managed_name: managedName },
+      message: describeManagedName(managedName),
     },
     policy !== null && { columns: policy, message: describePolicy({ ...deployment, ...policy }) },
   ].filter((change) => change !== false)
@@ -226,6 +236,10 @@ function describeManagement(managedBy: string | null): string {
   return managedBy === null
     ? 'No file of `berth apply` manages the deployment anymore.'
     : `The file ${managedBy} of \`berth apply\` manages the deployment from now on.`
+}
+
+function describeManagedName(name: string | null): string {
+  return name === null ? 'No file names the deployment anymore.' : `It is called ${name} in the file.`
 }
 
 function describeSharing(sharedWith: SharedWith | null): string {

@@ -17,6 +17,7 @@ import { insertDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 import { claimNames } from './claim-names.ts'
 import { requireAdmin } from '../state/access-deployment.ts'
+import { requireManager } from './require-manager.ts'
 import type { EngineOptions } from '../../../ports/model-variant.ts'
 
 /** What a deployment has from the start besides its model and its hardware. */
@@ -24,6 +25,7 @@ interface NewSettings {
   alias?: string | null | undefined
   engineOptions?: EngineOptions | undefined
   managedBy?: string | null | undefined
+  managedName?: string | null | undefined
 }
 
 /**
@@ -35,9 +37,10 @@ export async function requestDeployment(
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
   requirements: Requirements,
-  { alias = null, engineOptions = {}, managedBy = null }: NewSettings = {},
+  { alias = null, engineOptions = {}, managedBy = null, managedName = null }: NewSettings = {},
 ): Promise<Deployment> {
   const { organizationId } = viewer
+  requireManager({ managed_by: managedBy, managed_name: managedName })
   const id = uuidv7()
   if (Object.keys(engineOptions).length > 0) {
     await requireAdmin(deps, viewer, {
@@ -82,6 +85,7 @@ export async function requestDeployment(
         requested_instance_type: requirements.instanceType,
         engine_options: JSON.stringify(engineOptions),
         managed_by: managedBy,
+        managed_name: managedName,
         idle_minutes: deps.config.defaultIdleMinutes,
         status: 'requested',
         created_at: at,
@@ -93,7 +97,10 @@ export async function requestDeployment(
     await claimNames(transaction, viewer, deployment, at)
     const { target, details } = await describeTarget(transaction, viewer, deployment)
     const options = Object.keys(engineOptions).length === 0 ? {} : { engine_options: engineOptions }
-    const management = managedBy === null ? {} : { managed_by: managedBy }
+    const management = {
+      ...(managedBy !== null && { managed_by: managedBy }),
+      ...(managedName !== null && { managed_name: managedName }),
+    }
     await recordAction(transaction, viewer, 'deployment.created', {
       target,
       details: { ...details, ...options, ...management },

@@ -16,6 +16,7 @@ export const changedSettings = [
   'engine_options',
   'engine_version',
   'managed_by',
+  'managed_name',
 ] as const
 
 /** The changed settings by name, as in the API. */

@@ -31,6 +31,7 @@ export const summaryColumns = [
   'engine_options',
   'engine_version',
   'managed_by',
+  'managed_name',
   'inference_model_uid',
   'status',
   'waiting_for',

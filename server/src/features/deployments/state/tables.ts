@@ -75,6 +75,8 @@ export interface DeploymentsTable {
   engine_options: ColumnType<EngineOptions, string | undefined, string>
   engine_version: string | null
   managed_by: string | null
+  /** Only with `managed_by` */
+  managed_name: string | null
   served_settings: ColumnType<EngineSettings | null, string | null | undefined, string | null>
   desired_state: Generated<DesiredState>
   status: DeploymentStatus

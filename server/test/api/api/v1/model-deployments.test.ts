@@ -83,6 +83,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defau
     engine_options: {},
     engine_version: null,
     managed_by: null,
+    managed_name: null,
     failure_stage: null,
     failure_reason: null,
     created_at: instant,
