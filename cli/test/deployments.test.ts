@@ -381,3 +381,23 @@ test('deploy that is killed before its answer, and repeated, creates one deploym
   expect(await countDeployments()).toBe(3)
   expect(await readdir(join(own.configDirectory, 'unanswered'))).toEqual([])
 })
+
+test('deploy that is killed before its answer ends with a deployment that runs, though somebody removed the first one', async () => {
+  const proxy = await startSilentProxy()
+  const person = await registerClient(served.server.url)
+  const own = await openShell({ BERTH_URL: proxy.url }, person)
+  onTestFinished(() => own.close())
+  const killed = own.start(['deploy', 'berth-tiny', '--wait'])
+  await vi.waitUntil(() => proxy.sent.length === 1, 30_000)
+  killed.child.kill('SIGKILL')
+  await killed.result
+  const [removed] = (await person.get('/api/v1/model-deployments')).body.items
+  await person.delete(`/api/v1/model-deployments/${removed.id}`)
+  const repeated = await own.json(['deploy', 'berth-tiny', '--wait'])
+  expect(repeated.status).toBe('running')
+  const { items } = (await person.get('/api/v1/model-deployments?status=running')).body
+  expect(items).toMatchObject([{ id: repeated.id }])
+  const [first, second, third] = proxy.sent
+  expect([second === first, third === first]).toEqual([true, false])
+  expect(await readdir(join(own.configDirectory, 'unanswered'))).toEqual([])
+})

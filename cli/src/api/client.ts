@@ -90,6 +90,25 @@ export class Client {
     return (response.status === 204 ? undefined : await response.json()) as ResponseBody<M, Path>
   }
 
+  /**
+   * Creates something. An interrupted earlier attempt may have made it; if `find` finds that gone, it is made
+   * again. Throws ApiError or ConnectionError.
+   */
+  async create<const Path extends CreatingPath>(
+    path: Path,
+    input: Input<'POST', Path>,
+    find: (made: ResponseBody<'POST', Path>) => Promise<ResponseBody<'POST', Path> | undefined>,
+  ): Promise<ResponseBody<'POST', Path>> {
+    const response = await this.#send('POST', path, input)
+    const made = (await response.json()) as ResponseBody<'POST', Path>
+    if (response.headers.get('idempotency-replayed') !== 'true') return made
+    // The key is answered now, so the next request has a new one.
+    return (
+      (await find(made)) ??
+      ((await (await this.#send('POST', path, input)).json()) as ResponseBody<'POST', Path>)
+    )
+  }
+
   /** Sends a POST or GET whose response is a stream of events. Throws ApiError or ConnectionError. */
   openStream<M extends 'GET' | 'POST', const Path extends PathTo<M, 'text/event-stream'>>(
     method: M,

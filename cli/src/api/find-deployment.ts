@@ -1,5 +1,6 @@
 import type { Deployment } from '../../../console/src/contract.ts'
 import { CommandError } from '../base/errors.ts'
+import { ApiError } from './client.ts'
 import type { Client } from './client.ts'
 
 type Scope = 'own' | 'organization' | 'callable'
@@ -9,6 +10,19 @@ const pageSize = 500
 /** The parameters of a request below a deployment's id, which may be a colleague's. */
 export const toInput = (id: string) =>
   ({ path: { deployment_id: id }, query: { scope: 'organization' } }) as const
+
+/** The deployment as it is now; undefined if it has ended. */
+export async function findLive(client: Client, { id }: Deployment): Promise<Deployment | undefined> {
+  try {
+    const path = '/api/v1/model-deployments/{deployment_id}'
+    const found = await client.call('GET', path, toInput(id))
+    return ['failed', 'terminating', 'terminated'].includes(found.status) ? undefined : found
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'not_found') return undefined
+    throw error
+  }
+}
+
 const wholeId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 
 interface ListFilter {

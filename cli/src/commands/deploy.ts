@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Deployment } from '../../../console/src/contract.ts'
 import type { Client } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
-import { toInput } from '../api/find-deployment.ts'
+import { findLive, toInput } from '../api/find-deployment.ts'
 import { Patience } from '../api/patience.ts'
 import type { Context } from '../base/context.ts'
 import { CommandError, messageOf } from '../base/errors.ts'
@@ -29,7 +29,7 @@ const pollInterval = 500
 export async function deploy({ env, output }: Context, model: string, options: DeployOptions): Promise<void> {
   const client = await connectClient(env)
   const body = { ...toDeploymentRequest(model, options), alias: options.alias }
-  let deployment = await client.call('POST', '/api/v1/model-deployments', { body }).catch(adviseOnRefusal)
+  let deployment = await requestDeployment(client, body).catch(adviseOnRefusal)
   deployment = await setUp(client, deployment, options)
   if (options.wait) {
     output.note(`Waiting for deployment ${deployment.id}. Ctrl-C ends the wait, not the deployment.`)
@@ -41,6 +41,13 @@ export async function deploy({ env, output }: Context, model: string, options: D
       output.note(`${model} is running. ${describeUse(options.alias ?? model, deployment.model_type)}`)
     else output.note(`${model} is starting. \`berth events -f ${deployment.id}\` follows it.`)
   })
+}
+
+function requestDeployment(
+  client: Client,
+  body: ReturnType<typeof toDeploymentRequest> & { alias?: string | undefined },
+): Promise<Deployment> {
+  return client.create('/api/v1/model-deployments', { body }, (made) => findLive(client, made))
 }
 
 /** Sets what a new deployment gets only by a change. */
@@ -74,8 +81,7 @@ export async function deployAndWait(
   model: string,
   options: VariantOptions,
 ): Promise<void> {
-  const body = toDeploymentRequest(model, options)
-  const deployment = await client.call('POST', '/api/v1/model-deployments', { body })
+  const deployment = await requestDeployment(client, toDeploymentRequest(model, options))
   output.note(`Waiting for deployment ${deployment.id}. Ctrl-C ends the wait, not the deployment.`)
   await waitUntilRunning(client, deployment)
 }
