@@ -30,7 +30,10 @@ export const deploymentParts = {
   emptyForNone: 'Leave empty for no minimum.',
   wholeNumber: 'Enter a whole number greater than 0.',
   whyInstance: 'Why this instance',
-  managedWarning: (name: string) => `The next \`berth apply\` of ${name} overwrites changes.`,
+  managedWarning: (names: readonly string[]) =>
+    `The next \`berth apply\` of ${names.join(' or ')} overwrites changes.`,
+  managedEndWarning: (names: readonly string[]) =>
+    `The next \`berth apply\` of ${names.join(' or ')} deploys what its file still has.`,
   owner: 'Owner',
   sharedWith: 'Shared with',
 

@@ -15,6 +15,7 @@ import { planQuery } from '../../domain/deploy/queries.ts'
 import type { Requirements } from '../../domain/deploy/queries.ts'
 import { formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { ManagedNotice } from './managed-notice.tsx'
 import { useUpdateDeployment } from './queries.ts'
 
 const words = text.deploymentParts
@@ -97,6 +98,7 @@ function MinimumsDialog({ deployment, onClose }: { deployment: Deployment; onClo
           if (isValid && !isRefused) change.mutate(minimums, { onSuccess: onClose })
         }}
       >
+        <ManagedNotice deployments={[deployment]} />
         {deployment.model_type === 'LLM' && (
           <ContextField
             plan={plan}

@@ -56,7 +56,8 @@ export function readSettings(deployment: Deployment): Required<Settings> {
 export function findRestored(deployment: Deployment, older: Settings): Settings {
   const present = readSettings(deployment)
   const names = listSettings(older).filter(
-    (name) => !['adapters', 'managed_by', 'managed_name'].includes(name) && !isSame(older[name], present[name]),
+    (name) =>
+      !['adapters', 'managed_by', 'managed_name'].includes(name) && !isSame(older[name], present[name]),
   )
   return Object.fromEntries(names.map((name) => [name, older[name]]))
 }

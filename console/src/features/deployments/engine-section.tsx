@@ -13,6 +13,7 @@ import { useAccess } from '../../domain/deployments/use-access.ts'
 import { writeEngineOptions } from '../../engine-options.ts'
 import type { EngineOptions } from '../../engine-options.ts'
 import { text } from '../../text/index.ts'
+import { ManagedNotice } from './managed-notice.tsx'
 import { useUpdateDeployment } from './queries.ts'
 
 const words = text.engine
@@ -99,6 +100,7 @@ function OptionsDialog({ deployment, onClose }: { deployment: Deployment; onClos
       }
     >
       <div className="grid gap-4">
+        <ManagedNotice deployments={[deployment]} />
         <EngineOptionsField
           initial={deployment.engine_options}
           plan={plan.isError ? undefined : plan.data}

@@ -72,7 +72,7 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
           if (mayBeSaved) change.mutate(toChange(draft), { onSuccess: onClose })
         }}
       >
-        <ManagedNotice deployment={deployment} />
+        <ManagedNotice deployments={[deployment]} />
         <TextField
           label={words.idleMinutes}
           hint={words.idleMinutesHint}

@@ -31,7 +31,7 @@ export function SettingsTab({ deployment }: { deployment: Deployment }) {
     void navigate({ search: (previous) => ({ ...previous, ...search }), replace: true })
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
-      {mayChange && <ManagedNotice deployment={deployment} />}
+      {mayChange && <ManagedNotice deployments={[deployment]} />}
       {restore !== undefined && mayChange && <RestoreSection deployment={deployment} of={restore} />}
       {mayChange && (
         <NameSection key={`${deployment.alias} ${deployment.alias_order}`} deployment={deployment} />

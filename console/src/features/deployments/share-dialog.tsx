@@ -55,7 +55,7 @@ export function ShareDialog({ deployment, open, onOpenChange }: ShareDialogProps
       disabled={!isShared && isNobody(chosen)}
       onConfirm={submit}
     >
-      <ManagedNotice deployment={deployment} />
+      <ManagedNotice deployments={[deployment]} />
       {isShared ? (
         <p>{words.stopWords}</p>
       ) : (

@@ -4,6 +4,7 @@ import { ConfirmDialog } from '../../components/dialog.tsx'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { ManagedNotice } from './managed-notice.tsx'
 import { describeSharing } from './name-sharing.ts'
 import { nameTermination } from './name-termination.ts'
 import { usePayer } from './payer.ts'
@@ -45,6 +46,7 @@ export function TerminateDialog({ deployment, open, onOpenChange }: TerminateDia
         <p className="text-[0.8125rem] text-muted">{describeDeployment(deployment)}</p>
         <p className="font-mono text-xs break-all text-muted">{deployment.id}</p>
       </div>
+      {!failed && <ManagedNotice deployments={[deployment]} ends />}
       {open && !failed && <Callers deployment={deployment} />}
       <SameCommand command={writeCommand(['rm', toCommandName(deployment)])} />
     </ConfirmDialog>

@@ -10,6 +10,7 @@ import { describeDeployment, findIdSuffixes, nameDeployment } from '../../../dom
 import { useAccessJudge } from '../../../domain/deployments/use-access.ts'
 import { formatRelative } from '../../../format.ts'
 import { text } from '../../../text/index.ts'
+import { ManagedNotice } from '../managed-notice.tsx'
 import { usePayer } from '../payer.ts'
 import { useSummaries } from '../use-summaries.ts'
 import { judgeAct } from './judge-act.ts'
@@ -74,6 +75,7 @@ export function BulkDialog({ act, deployments, page, onClose }: BulkDialogProps)
       }
     >
       <div className="grid gap-4">
+        {act === 'terminate' && !hasRun && <ManagedNotice deployments={affected} ends />}
         <ul aria-label={words.affected} className="divide-y rounded-md border">
           {affected.map((deployment) => (
             <li key={deployment.id} className="flex items-start gap-3 px-3 py-2">
