@@ -21,8 +21,13 @@ const states = (email: string) => [
       one: { model: 'berth-tiny', shared_with: { teams: ['A'] } },
       two: { model: 'berth-tiny' },
       three: { model: 'berth-tiny' },
+      four: { alias: 'one', alias_order: 2, model: 'berth-tiny' },
     },
-    budgets: { deployments: { one: { monthly_limit: 5 } }, members: { [email]: { monthly_limit: 5 } } },
+    budgets: {
+      deployments: { one: { monthly_limit: 5 } },
+      members: { [email]: { monthly_limit: 5 } },
+      teams: { A: { monthly_limit: 5 } },
+    },
   },
   {
     name: 'p',
@@ -30,8 +35,13 @@ const states = (email: string) => [
     deployments: {
       one: { model: 'berth-tiny', policy: { max_instances: 3 }, shared_with: { teams: ['C'] } },
       two: { model: 'berth-tiny-embedding', shared_with: 'organization' },
+      four: { alias: null, model: 'berth-tiny-embedding' },
     },
-    budgets: { deployments: { two: { monthly_limit: 5 } }, organization: { monthly_limit: 6 } },
+    budgets: {
+      teams: { C: { monthly_limit: 5 } },
+      deployments: { two: { monthly_limit: 5 } },
+      organization: { monthly_limit: 6 },
+    },
   },
 ]
 
@@ -74,10 +84,13 @@ test(
         expect(await shell.berth(['diff', '-f', path, '--prune'])).toMatchObject({ code: 0 })
         const { items } = (await client.get('/api/v1/model-deployments?active=true')).body
         const deployments: any[] = items.filter(({ status }: any) => status !== 'terminating')
-        expect(deployments).toHaveLength(2)
-        expect(Object.fromEntries(deployments.map((each) => [each.alias, each.model_name]))).toEqual({
-          one: 'berth-tiny',
-          two: 'berth-tiny-embedding',
+        expect(deployments).toHaveLength(3)
+        expect(
+          Object.fromEntries(deployments.map((each) => [each.managed_name, [each.alias, each.model_name]])),
+        ).toEqual({
+          one: ['one', 'berth-tiny'],
+          two: ['two', 'berth-tiny-embedding'],
+          four: [null, 'berth-tiny-embedding'],
         })
         if (code === 0) break
       }

@@ -16,6 +16,8 @@ import type { TestServer } from '../../server/test/support/server.ts'
 import { openShell } from './support/command.ts'
 import type { Shell } from './support/command.ts'
 
+const weights = join(import.meta.dirname, '../../catalog/weights/berth-tiny.gguf')
+
 let hub: HubServer
 let server: TestServer
 let shell: Shell
@@ -80,6 +82,44 @@ test('apply imports models, serves LoRAs with engine options, and prunes a model
   expect(
     (await shell.json(['models'])).filter(({ owner }: { owner: string }) => owner === 'organization'),
   ).toEqual([])
+})
+
+test('an uploaded model goes by its name; one that nobody uploaded is refused before anything changes', async () => {
+  const content = {
+    name: 'u',
+    teams: { Uploaders: {} },
+    models: { handmade: {} },
+    deployments: { mine: { model: 'handmade' } },
+  }
+  await writeFile(path, stringify(content))
+  for (const [refused, message] of [
+    [content, 'models.handmade: Your organization has no model handmade. Upload it with `berth upload`'],
+    [{ ...content, models: {} }, 'deployments.mine.model: '],
+  ] as const) {
+    await writeFile(path, stringify(refused))
+    expect(await shell.berth(['apply', '-f', path])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(message),
+    })
+  }
+  expect(await shell.json(['teams'])).toEqual([])
+  expect((await shell.berth(['upload', weights, '--name', 'handmade'])).code).toBe(0)
+  await converge(content)
+  const { stdout, stderr } = await shell.berth(['export', '--name', 'u'])
+  expect(stderr).toBe('')
+  expect(parse(stdout)).toMatchObject({
+    models: { handmade: {} },
+    deployments: { mine: { model: 'handmade' } },
+  })
+  await writeFile(path, stdout)
+  expect(await shell.berth(['diff', '-f', path, '--prune'])).toMatchObject({ code: 0, stdout: '' })
+  await converge({ name: 'u', models: { handmade: {} } })
+  expect((await shell.json(['models'])).map(({ model_name: name }: any) => name)).toContain('handmade')
+  await converge({ name: 'u', models: { taken: { repository: 'acme/Small-GGUF' } } })
+  await writeFile(path, stringify({ name: 'u', models: { taken: {} } }))
+  expect((await shell.berth(['diff', '-f', path])).stderr).toContain(
+    'models.taken: The model taken comes from acme/Small-GGUF. Name its repository.',
+  )
 })
 
 test('a model of another repository or commit is refused before anything changes', async () => {

@@ -1,6 +1,6 @@
 // Random pairs of what a server has and what a file says: one `apply` brings about the file, and the next one
 // changes nothing.
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
@@ -8,15 +8,17 @@ import { registerClient } from '../../server/test/support/client.ts'
 import type { Client } from '../../server/test/support/client.ts'
 import { joinClient } from '../../server/test/support/organizations.ts'
 import type { TestServer } from '../../server/test/support/server.ts'
+import { uploadFile } from '../../server/test/support/tus.ts'
 import { openShell } from './support/command.ts'
 import { startServerWithEngine } from './support/engine.ts'
-import { createRandom, makeRandomFile, pick } from './support/random-file.ts'
+import { createRandom, makeRandomFile, pick, sharedAlias, uploadedModel } from './support/random-file.ts'
 import type { Random, RandomFile } from './support/random-file.ts'
 
 const pairs = Number(process.env['APPLY_PAIRS'] ?? 5)
 const firstSeed = Number(process.env['APPLY_SEED'] ?? 1)
 /** How many organizations play at a time */
 const mostLanes = 4
+const weights = join(import.meta.dirname, '../../catalog/weights/berth-tiny.gguf')
 const deploymentsPath = '/api/v1/model-deployments'
 
 async function listDeployments(client: Client): Promise<any[]> {
@@ -29,6 +31,7 @@ async function listDeployments(client: Client): Promise<any[]> {
 async function interfere(random: Random, client: Client): Promise<void> {
   for (const { id, alias } of await listDeployments(client)) {
     const path = `${deploymentsPath}/${id}`
+    const byHand = (await listDeployments(client)).filter(({ managed_by: manager }) => manager === null)
     switch (random(6)) {
       case 0:
         await client.delete(path)
@@ -40,13 +43,18 @@ async function interfere(random: Random, client: Client): Promise<void> {
         await client.patch(path, { alias: `renamed-${alias}`.slice(0, 60) })
         break
       case 3:
-        await client.patch(path, { managed_by: null })
+        // More than one by hand would be refused.
+        if (alias === null || !byHand.some((each) => each.alias === alias))
+          await client.patch(path, { managed_by: null })
+        break
+      case 4:
+        await client.patch(path, { alias_order: alias === null ? null : 7 })
         break
     }
   }
-  const taken = (await listDeployments(client)).map(({ alias }) => alias)
-  const alias = pick(random, ['one', 'two', 'by-hand'])
-  if (random(2) === 0 && !taken.includes(alias))
+  const taken = (await listDeployments(client)).flatMap(({ alias, managed_name: name }) => [alias, name])
+  const alias = pick(random, ['one', 'two', sharedAlias, 'by-hand', null])
+  if (random(2) === 0 && (alias === null || !taken.includes(alias)))
     await client.post(deploymentsPath, { model_name: 'berth-tiny', alias, min_context_tokens: 300 })
   for (const { id } of (await client.get('/v1/organization/teams')).body)
     if (random(4) === 0) await client.delete(`/v1/organization/teams/${id}`)
@@ -54,6 +62,17 @@ async function interfere(random: Random, client: Client): Promise<void> {
     const act = random(4)
     if (act === 0) await client.delete(`/v1/billing/budgets/${id}`)
     if (act === 1) await client.patch(`/v1/billing/budgets/${id}`, { monthly_limit: '1234' })
+  }
+}
+
+const isMarked = ({ managed_by: manager }: { managed_by: string | null }) => manager === 'random'
+
+function hasSettings(deployment: object, settings: object): boolean {
+  try {
+    expect(deployment).toMatchObject(settings)
+    return true
+  } catch {
+    return false
   }
 }
 
@@ -72,11 +91,13 @@ async function expectBroughtAbout(client: Client, file: RandomFile): Promise<voi
       wanted.members.toSorted(),
     )
   }
-  for (const [alias, wanted] of Object.entries(file.deployments)) {
-    const found = deployments.filter((each) => each.alias === alias)
-    expect(found.map(({ model_name: model }) => model)).toEqual([wanted.model])
+  const idOfDeployment = new Map<string, string>()
+  for (const [name, wanted] of Object.entries(file.deployments)) {
     const { policy, shared_with: sharedWith = null, min_context_tokens: context = null } = wanted
-    expect(found[0]).toMatchObject({
+    const settings = {
+      alias: wanted.alias === undefined ? name : wanted.alias,
+      alias_order: wanted.alias_order ?? null,
+      model_name: wanted.model,
       min_context_tokens: context,
       shared_with:
         sharedWith === null || typeof sharedWith === 'string'
@@ -92,28 +113,46 @@ async function expectBroughtAbout(client: Client, file: RandomFile): Promise<voi
         schedules: [],
         ...policy,
       },
-    })
+    }
+    const ours = deployments.filter((each) => isMarked(each) && (each.managed_name ?? each.alias) === name)
+    expect(ours.length).toBeLessThanOrEqual(1)
+    // A person made it. The oldest of several equal ones is the first in the file.
+    const isTaken = ({ id }: { id: string }) => [...idOfDeployment.values()].includes(id)
+    const other = deployments.findLast(
+      (each) => !isMarked(each) && !isTaken(each) && hasSettings(each, settings),
+    )
+    const found = ours[0] ?? other
+    expect(found).toMatchObject(settings)
+    idOfDeployment.set(name, found.id)
   }
-  const wantedBudgets: [scopeId: unknown, budget: any][] = [
-    ...(file.budgets.organization ? [[null, file.budgets.organization] as [null, unknown]] : []),
-    ...Object.entries(file.budgets.members).map(([email, each]): [unknown, any] => [idOfMember(email), each]),
-    ...Object.entries(file.budgets.deployments).map(([alias, each]): [unknown, any] => [
-      deployments.find((deployment) => deployment.alias === alias).id,
-      each,
-    ]),
+  const { organization, ...scopes } = file.budgets
+  const idsByScope = {
+    teams: idOfTeam,
+    members: idOfMember,
+    deployments: (name: string) => idOfDeployment.get(name),
+  }
+  const wantedBudgets: [target: string, budget: any][] = [
+    ...(organization ? [['organization null', organization] as [string, unknown]] : []),
+    ...(['teams', 'members', 'deployments'] as const).flatMap((plural) =>
+      Object.entries(scopes[plural]).map(([name, each]): [string, unknown] => [
+        `${plural.slice(0, -1)} ${idsByScope[plural](name)}`,
+        each,
+      ]),
+    ),
   ]
-  for (const [scopeId, wanted] of wantedBudgets) {
-    const budget = budgets.find((each) => each.scope_id === scopeId)
+  const targetOf = ({ scope, scope_id: id }: { scope: string; scope_id: unknown }) => `${scope} ${id}`
+  for (const [target, wanted] of wantedBudgets) {
+    const budget = budgets.find((each) => targetOf(each) === target)
     expect([Number(budget?.monthly_limit), budget?.at_limit]).toEqual([
       Number(wanted.monthly_limit),
       wanted.at_limit,
     ])
   }
-  const isMarked = ({ managed_by: manager }: { managed_by: string | null }) => manager === 'random'
-  expect(deployments.filter(isMarked).filter(({ alias }) => !(alias in file.deployments))).toEqual([])
+  const names = deployments.filter(isMarked).map(({ managed_name: name, alias }) => name ?? alias)
+  expect(names.filter((name) => !(name in file.deployments))).toEqual([])
   expect(teams.filter(isMarked).filter(({ name }) => !(name in file.teams))).toEqual([])
   expect(
-    budgets.filter(isMarked).filter(({ scope_id: id }) => !wantedBudgets.some(([each]) => each === id)),
+    budgets.filter(isMarked).filter((each) => !wantedBudgets.some(([target]) => target === targetOf(each))),
   ).toEqual([])
 }
 
@@ -122,6 +161,8 @@ async function playPairs(server: TestServer, count: number, seed: number): Promi
   const client = await registerClient(server.url)
   const colleagues = [await joinClient(server, client, 'member'), await joinClient(server, client, 'viewer')]
   const emails = colleagues.map(({ email }) => email)
+  const upload = { upload_id: await uploadFile(client, await readFile(weights)), model_name: uploadedModel }
+  expect((await client.post('/api/v1/deployable-models', upload)).status).toBe(201)
   const shell = await openShell({ BERTH_URL: server.url }, client)
   const path = join(shell.configDirectory, 'berth.yaml')
   const random = createRandom(seed)

@@ -169,17 +169,40 @@ test('a file that export wrote applies without a change, and names its schema', 
     monthly_limit: '7.25',
     at_limit: 'sleep',
   })
-  await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+  await client.post('/v1/billing/budgets', {
+    scope: 'team',
+    scope_id: team.id,
+    monthly_limit: '3',
+    at_limit: 'block',
+  })
+  for (const number of [1, 2])
+    await client.post('/api/v1/model-deployments', {
+      model_name: 'berth-tiny',
+      min_context_tokens: 500 + number,
+    })
+  const { body: twin } = await client.post('/api/v1/model-deployments', {
+    model_name: 'berth-tiny-embedding',
+    alias: 'yes',
+  })
+  await client.patch(`/api/v1/model-deployments/${twin.id}`, { alias_order: 2 })
   const { stdout, stderr } = await shell.berth(['export', '--name', 'platform'])
-  expect(stderr).toMatch(/^Left out: the deployment \S+ of berth-tiny, which has no alias\.\n$/)
+  expect(stderr).toBe('')
   expect(stdout.split('\n')[0]).toBe(
     `# yaml-language-server: $schema=${served.server.url}/downloads/berth.schema.json`,
   )
   expect(parse(stdout)).toMatchObject({
     name: 'platform',
     teams: { 'Kite: flyers': { members: [colleague.email] } },
-    deployments: { yes: { model: 'berth-tiny', shared_with: { teams: ['Kite: flyers'] } } },
-    budgets: { deployments: { yes: { monthly_limit: '7.25', at_limit: 'sleep' } } },
+    deployments: {
+      yes: { model: 'berth-tiny', shared_with: { teams: ['Kite: flyers'] } },
+      'berth-tiny': { alias: null, min_context_tokens: 501 },
+      'berth-tiny-2': { alias: null, min_context_tokens: 502 },
+      'yes-2': { alias: 'yes', alias_order: 2, model: 'berth-tiny-embedding' },
+    },
+    budgets: {
+      teams: { 'Kite: flyers': { monthly_limit: '3', at_limit: 'block' } },
+      deployments: { yes: { monthly_limit: '7.25', at_limit: 'sleep' } },
+    },
   })
   await write(stdout)
   expect(await diff('--prune')).toMatchObject({ code: 0, stdout: '' })
@@ -210,6 +233,20 @@ test.each([
   [
     'deployments:\n  a:\n    model: berth-tiny\n    shared_with: {teams: [B]}\n',
     '5: deployments.a.shared_with.teams.0: You see no team called B.',
+  ],
+  ['budgets:\n  teams:\n    B: {monthly_limit: 1}\n', '4: budgets.teams.B: You see no team called B.'],
+  [
+    'deployments:\n  a:\n    model: berth-tiny\n    alias: null\n    alias_order: 1\n',
+    '6: deployments.a.alias_order: Needs an alias.',
+  ],
+  [
+    'models:\n  tuned:\n    revision: main\n',
+    '3: models.tuned.repository: Name the repository of the revision and the base.',
+  ],
+  ['models: {tuned: {}}\n', '2: models.tuned: Your organization has no model tuned. Upload it'],
+  [
+    'models: {berth-tiny: {}}\n',
+    '2: models.berth-tiny: The model berth-tiny comes from the catalog of the installation.',
   ],
   [
     'budgets: {organization: {monthly_limit: 1e30}}\n',
@@ -255,6 +292,107 @@ test('a service member applies from CI, and an admin the same file later', async
     stderr: expect.stringContaining(`${path}:3: budgets.organization: `),
   })
   await ci.close()
+})
+
+test('several deployments have one alias, in an order, or none; their names say which is which', async () => {
+  const file = (content: object) => ({
+    name: 'p',
+    teams: { New: {} },
+    deployments: {
+      chat: { model: 'berth-tiny', alias_order: 1 },
+      ...content,
+    },
+    budgets: { teams: { new: { monthly_limit: 9 } }, deployments: { worker: { monthly_limit: 5 } } },
+  })
+  await write(
+    file({
+      small: { alias: 'chat', alias_order: 2, model: 'berth-tiny' },
+      worker: { alias: null, model: 'berth-tiny' },
+    }),
+  )
+  await converge()
+  const find = async (name: string) => (await listDeployments()).find((each) => each.managed_name === name)
+  const [chat, small, worker] = await Promise.all(['chat', 'small', 'worker'].map(find))
+  expect([chat, small, worker].map((each) => [each.alias, each.alias_order])).toEqual([
+    ['chat', 1],
+    ['chat', 2],
+    [null, null],
+  ])
+  expect((await client.get('/v1/billing/budgets')).body).toMatchObject([
+    { scope: 'team', scope_name: 'New', monthly_limit: '9', managed_by: 'p' },
+    { scope: 'deployment', scope_id: worker.id },
+  ])
+
+  // A person renames one, and the file turns the order around.
+  await client.patch(`/api/v1/model-deployments/${chat.id}`, { alias: 'renamed' })
+  await write(
+    file({
+      small: { alias: 'chat', model: 'berth-tiny' },
+      worker: { alias: 'work', alias_order: 3, model: 'berth-tiny' },
+    }),
+  )
+  expect((await diff()).stdout).toBe(
+    '~ deployment chat\n    alias: renamed → chat\n' +
+      '~ deployment small\n    alias_order: 2 → none\n' +
+      '~ deployment worker\n    alias: none → work\n    alias_order: none → 3\n',
+  )
+  await converge()
+  expect(await listDeployments()).toMatchObject([
+    { id: worker.id, alias: 'work', alias_order: 3 },
+    { id: small.id, alias: 'chat', alias_order: null },
+    { id: chat.id, alias: 'chat', alias_order: 1 },
+  ])
+  const exported = parse((await shell.berth(['export', '--name', 'p'])).stdout)
+  expect(exported.deployments).toMatchObject({
+    chat: { alias_order: 1 },
+    small: { alias: 'chat' },
+    worker: { alias: 'work', alias_order: 3 },
+  })
+
+  // Another model replaces only the deployment of the name.
+  await write(
+    file({
+      small: { alias: 'chat', model: 'berth-tiny' },
+      worker: { alias: null, model: 'berth-tiny-embedding' },
+    }),
+  )
+  expect((await diff()).stdout).toContain('± deployment worker')
+  await converge()
+  expect((await listDeployments()).map(({ id }) => id)).toEqual([
+    (await find('worker')).id,
+    small.id,
+    chat.id,
+  ])
+  await write({ name: 'p', deployments: { chat: { model: 'berth-tiny', alias_order: 1 } } })
+  expect(await diff()).toMatchObject({ code: 0 })
+  await converge('--prune')
+  expect((await listDeployments()).map(({ id }) => id)).toEqual([chat.id])
+})
+
+test('a deployment that a person made joins by its alias, or without one by its model', async () => {
+  const [plain, named, other] = await Promise.all(
+    [{}, { alias: 'chat' }, { min_context_tokens: 300 }].map(
+      async (fields) =>
+        (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny', ...fields })).body.id,
+    ),
+  )
+  await write({
+    name: 'p',
+    deployments: {
+      batch: { alias: null, model: 'berth-tiny' },
+      first: { alias: 'chat', model: 'berth-tiny', min_context_tokens: 256 },
+      second: { alias: 'chat', model: 'berth-tiny' },
+    },
+  })
+  expect((await diff()).stdout).toMatch(/^\+ deployment first/)
+  await converge('--prune')
+  const deployments = await listDeployments()
+  expect(deployments).toHaveLength(4)
+  expect(Object.fromEntries(deployments.map((each) => [each.id, each.managed_name]))).toMatchObject({
+    [plain]: null,
+    [named]: null,
+    [other]: null,
+  })
 })
 
 test('a name that a colleague shares, or that several of your deployments have, is refused', async () => {

@@ -7,6 +7,8 @@ import type { ServerState } from './server-state.ts'
 export type Settings = Record<(typeof settingNames)[number], unknown>
 
 const settingNames = [
+  'alias',
+  'alias_order',
   'min_context_tokens',
   'min_parallel_sequences',
   'loras',
@@ -36,6 +38,8 @@ export function toWantedSettings(
   state: ServerState,
 ): Settings {
   return {
+    alias: wanted.alias,
+    alias_order: wanted.alias_order,
     min_context_tokens: wanted.min_context_tokens,
     min_parallel_sequences: wanted.min_parallel_sequences,
     loras: wanted.loras.map((name) => findModel(state, name)?.model_name ?? name),
@@ -57,6 +61,8 @@ export function toWantedSettings(
 export function toPresentSettings(deployment: Deployment, state: ServerState): Settings {
   const { policy } = deployment
   return {
+    alias: deployment.alias,
+    alias_order: deployment.alias_order,
     min_context_tokens: deployment.min_context_tokens,
     min_parallel_sequences: deployment.min_parallel_sequences,
     loras: deployment.adapters.map(({ model_name: name }) => name),

@@ -67,8 +67,23 @@ const sharees = z
   })
   .refine(({ teams, members }) => teams.length + members.length > 0, 'Name a team or a member, or use null.')
 
+const alias = z.string().regex(/^[A-Za-z0-9._:/-]{1,128}$/)
+
 const deployment = z
   .strictObject({
+    alias: alias
+      .nullable()
+      .optional()
+      .describe(
+        'The name in requests; by default that of the deployment. null: none. Several may have the same',
+      ),
+    alias_order: z
+      .int()
+      .min(1)
+      .max(1000)
+      .nullable()
+      .default(null)
+      .describe('The place among the deployments with the same alias; null: after those with an order'),
     model: z.string().min(1).describe('Name of a model of the catalog'),
     format: z
       .string()
@@ -116,7 +131,11 @@ const deployment = z
       .describe('Who may call it: everybody in the organization, some teams and members, or only the owner'),
     policy: policy.prefault({}),
   })
-  .describe('A deployment by its name, the alias of requests')
+  .refine((each) => each.alias !== null || each.alias_order === null, {
+    path: ['alias_order'],
+    message: 'Needs an alias.',
+  })
+  .describe('A deployment by its name, which says which one it is')
 
 const team = z
   .strictObject({
@@ -132,13 +151,20 @@ const model = z
     repository: z
       .string()
       .regex(/^[\w.-]+\/[\w.-]+$/, 'Write owner/name.')
-      .describe('A repository of the Hugging Face Hub, as owner/name'),
+      .optional()
+      .describe(
+        'A repository of the Hugging Face Hub, as owner/name. Without it, somebody has to upload the model before',
+      ),
     revision: z
       .string()
       .min(1)
       .optional()
       .describe('A commit, a branch or a tag, which an import reads once'),
     base: z.string().min(1).optional().describe('For a LoRA, the model that it changes'),
+  })
+  .refine(({ repository, revision, base }) => repository !== undefined || (revision ?? base) === undefined, {
+    path: ['repository'],
+    message: 'Name the repository of the revision and the base.',
   })
   .describe('A model of your own by its name')
 
@@ -150,10 +176,21 @@ export const fileSchema = z
     ),
     models: z.record(z.string().regex(/^[A-Za-z0-9][\w.-]{0,127}$/), model).default({}),
     teams: z.record(name, team).default({}),
-    deployments: z.record(z.string().regex(/^[A-Za-z0-9._:/-]{1,128}$/), deployment).default({}),
+    deployments: z
+      .record(alias, deployment)
+      .transform((deployments) =>
+        Object.fromEntries(
+          Object.entries(deployments).map(([key, { alias: given = key, ...each }]) => [
+            key,
+            { ...each, alias: given },
+          ]),
+        ),
+      )
+      .prefault({}),
     budgets: z
       .strictObject({
         organization: budget.optional(),
+        teams: z.record(name, budget).default({}).describe('By the name of a team'),
         members: z.record(email, budget).default({}).describe('By email'),
         deployments: z
           .record(z.string(), budget)

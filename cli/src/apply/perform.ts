@@ -2,11 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Deployment, Team } from '../../../console/src/contract.ts'
 import { ApiError } from '../api/client.ts'
 import type { Client } from '../api/client.ts'
-import { toInput } from '../api/find-deployment.ts'
+import { findLive, toInput } from '../api/find-deployment.ts'
 import { findLoras } from '../api/find-loras.ts'
 import { CommandError } from '../base/errors.ts'
 import { compareSettings, toPresentSettings, toWantedSettings } from './deployment-settings.ts'
 import type { WantedDeployment } from './file-schema.ts'
+import { isLive, nameInFile } from './match-deployments.ts'
 import type { BudgetScope, Step } from './plan.ts'
 import { findMember, findTeam } from './server-state.ts'
 import type { ServerState } from './server-state.ts'
@@ -53,14 +54,11 @@ async function addModel(
     model_name: name,
     managed_by: manager,
   }
-  await create(
-    () => client.call('POST', '/api/v1/deployable-models', { body }),
-    async ({ model_type, id }) => {
-      const query = { model_type }
-      const { items } = await client.call('GET', '/api/v1/deployable-models', { query })
-      return items.find((each) => each.id === id)
-    },
-  )
+  await client.create('/api/v1/deployable-models', { body }, async ({ model_type, id }) => {
+    const query = { model_type }
+    const { items } = await client.call('GET', '/api/v1/deployable-models', { query })
+    return items.find((each) => each.id === id)
+  })
 }
 
 /** Removes a model, as soon as the deployments that use it have ended. */
@@ -96,9 +94,10 @@ async function createTeam(
   { client, manager, state }: Pick<Work, 'client' | 'manager' | 'state'>,
   name: string,
 ): Promise<Team> {
-  const team = await create(
-    () => client.call('POST', '/v1/organization/teams', { body: { name, managed_by: manager } }),
-    async ({ id }) => (await client.call('GET', '/v1/organization/teams')).find((each) => each.id === id),
+  const path = '/v1/organization/teams'
+  const body = { name, managed_by: manager }
+  const team = await client.create(path, { body }, async ({ id }) =>
+    (await client.call('GET', path)).find((each) => each.id === id),
   )
   state.teams.push(team)
   return team
@@ -113,9 +112,10 @@ async function performDeployment(work: Work, step: Extract<Step, { kind: 'deploy
   if (step.action === 'remove') return terminate(client, step.present)
   if (step.action === 'change') return void (await setUp(work, step.present, step.wanted))
   // A run that is interrupted before the old one ends leaves it to the next.
-  for (const { id, managed_by: manager, status } of step.old) {
-    if (manager === work.manager || status === 'failed') continue
-    await client.call('PATCH', deploymentPath, { ...toInput(id), body: { managed_by: work.manager } })
+  for (const each of step.old) {
+    if (each.managed_by === work.manager || !isLive(each)) continue
+    const body = { managed_by: work.manager, managed_name: step.name }
+    await client.call('PATCH', deploymentPath, { ...toInput(each.id), body })
   }
   const made = await createDeployment(work, step)
   work.state.deployments.unshift(made)
@@ -130,17 +130,12 @@ function createDeployment(
 ): Promise<Deployment> {
   const body = {
     ...toPlanRequest(wanted),
-    alias: name,
+    alias: wanted.alias,
     managed_by: manager,
+    managed_name: name,
   }
-  return create(
-    () => client.call('POST', '/api/v1/model-deployments', { body }),
-    async ({ id }) => {
-      const found = await client.call('GET', deploymentPath, toInput(id))
-      const isGone =
-        ['terminating', 'terminated'].includes(found.status) || old.some((each) => each.id === id)
-      return isGone ? undefined : found
-    },
+  return client.create('/api/v1/model-deployments', { body }, async (made) =>
+    old.some(({ id }) => id === made.id) ? undefined : findLive(client, made),
   )
 }
 
@@ -221,35 +216,21 @@ async function performBudget(
   const { scope } = step.scope
   const scope_id = findScopeId({ manager, state }, step.scope)
   const body = { scope, scope_id, monthly_limit, at_limit, managed_by: manager }
-  await create(
-    () => client.call('POST', '/v1/billing/budgets', { body }),
-    async ({ id }) => (await client.call('GET', '/v1/billing/budgets')).find((each) => each.id === id),
+  await client.create('/v1/billing/budgets', { body }, async ({ id }) =>
+    (await client.call('GET', '/v1/billing/budgets')).find((each) => each.id === id),
   )
 }
 
-/** The id of what a budget limits; of several deployments with the name, the newest is the file's. */
+/** The id of what a budget limits; of several deployments of the file with the name, the newest. */
 function findScopeId(
   { manager, state }: Pick<Work, 'manager' | 'state'>,
   scope: BudgetScope,
 ): number | string | null {
-  if (scope.scope !== 'deployment' || scope.id !== null) return scope.id
-  const deployments = state.deployments.filter((each) => each.managed_by === manager)
-  const found = deployments.find(({ alias }) => alias === scope.name)
+  if (scope.id !== null || scope.scope === 'organization') return scope.id
+  const found =
+    scope.scope === 'team'
+      ? findTeam(state, scope.name)
+      : state.deployments.find((each) => nameInFile(each, manager) === scope.name)
   if (found !== undefined) return found.id
-  throw new CommandError(`There is no deployment ${scope.name} anymore.`)
-}
-
-/**
- * Creates something. The key of an earlier, interrupted run may repeat a response whose thing is gone since;
- * the second request has a new key.
- */
-async function create<Made>(
-  request: () => Promise<Made>,
-  find: (made: Made) => Promise<Made | undefined>,
-): Promise<Made> {
-  const found = await find(await request())
-  if (found !== undefined) return found
-  const again = await find(await request())
-  if (again !== undefined) return again
-  throw new CommandError('The server made it, and it is gone. Someone else may work on the same things.')
+  throw new CommandError(`There is no ${scope.scope} ${scope.name} anymore.`)
 }

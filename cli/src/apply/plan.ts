@@ -1,7 +1,8 @@
-import type { Budget, Deployment, Team } from '../../../console/src/contract.ts'
+import type { Budget, DeployableModel, Deployment, Team } from '../../../console/src/contract.ts'
 import { compareSettings, toPresentSettings, toWantedSettings } from './deployment-settings.ts'
 import type { Difference } from './deployment-settings.ts'
 import type { WantedBudget, WantedDeployment } from './file-schema.ts'
+import { compareVariants, isLive, listManageable, matchDeployments, nameInFile } from './match-deployments.ts'
 import type { FilePath, ReadFile } from './read-file.ts'
 import { findMember, findModel, findTeam } from './server-state.ts'
 import type { ServerState } from './server-state.ts'
@@ -37,9 +38,10 @@ export type Step = {
   | { kind: 'budget'; action: 'remove'; id: number }
 )
 
-/** Whose budget it is. A deployment that is yet to be made has no id. */
+/** Whose budget it is. A team or deployment that is yet to be made has no id. */
 export type BudgetScope =
   | { scope: 'organization'; id: null }
+  | { scope: 'team'; id: number | null; name: string }
   | { scope: 'member'; id: number }
   | { scope: 'deployment'; id: string | null; name: string }
 
@@ -60,15 +62,22 @@ function planModels({ content, fail }: ReadFile, state: ServerState): Step[] {
   return Object.entries(content.models).flatMap(([name, { repository, revision, base }]): Step[] => {
     const path = ['models', name]
     const present = findModel(state, name)
+    if (repository === undefined) {
+      if (present === undefined) {
+        const message = `Your organization has no model ${name}. Upload it with \`berth upload\`, or name its repository.`
+        throw fail(path, message)
+      }
+      if (present.source.kind === 'upload') return []
+      throw fail(path, `The model ${name} comes from ${originOf(present)}. Name its repository.`)
+    }
     const differences = list({ repository, revision, base })
     if (present === undefined)
       return [{ kind: 'model', action: 'add', name, path, differences, repository, revision, base }]
     const { source } = present
     if (source.repository?.toLowerCase() !== repository.toLowerCase()) {
-      const origin = source.repository ?? source.file_name ?? 'the catalog of the installation'
       throw fail(
         [...path, 'repository'],
-        `The model ${name} comes from ${origin}. Give this one another name.`,
+        `The model ${name} comes from ${originOf(present)}. Give this one another name.`,
       )
     }
     if (/^[\da-f]{40}$/.test(revision ?? '') && source.commit !== revision) {
@@ -77,6 +86,10 @@ function planModels({ content, fail }: ReadFile, state: ServerState): Step[] {
     }
     return []
   })
+}
+
+function originOf({ source }: DeployableModel): string {
+  return source.repository ?? source.file_name ?? 'the catalog of the installation'
 }
 
 function planTeams({ content, fail }: ReadFile, state: ServerState): Step[] {
@@ -107,11 +120,6 @@ const isIn = (team: Team | undefined, id: number) =>
   team?.members.some((each) => each.user_id === id) ?? false
 const emailsOf = (members: readonly { email: string }[]) => members.map(({ email }) => email).toSorted()
 
-/** The deployments that a file may change: the person's own, and those that it made for others. */
-export function listManageable({ deployments, own }: ServerState, fileName: string): Deployment[] {
-  return deployments.filter(({ id, managed_by: manager }) => own.has(id) || manager === fileName)
-}
-
 interface DeploymentPlan {
   steps: Step[]
   /** The deployments that stay, by their name in the file */
@@ -119,43 +127,24 @@ interface DeploymentPlan {
 }
 
 function planDeployments(file: ReadFile, state: ServerState): DeploymentPlan {
-  const { content, fail } = file
-  const manageable = listManageable(state, content.name)
+  const { content } = file
   const current = new Map<string, Deployment>()
-  const steps = Object.entries(content.deployments).flatMap(([name, wanted]): Step[] => {
+  const steps = [...matchDeployments(file, state)].flatMap(([name, { present, old }]): Step[] => {
+    const wanted = content.deployments[name]!
     const path = ['deployments', name]
     requireKnown(file, state, path, wanted)
-    if (wanted.shared_with !== null) requireFree(file, state, name)
-    const named = manageable.filter(({ alias }) => alias === name)
-    const live = named.filter(({ status }) => status !== 'failed')
-    const isOurs = ({ managed_by: manager }: Deployment) => manager === content.name
-    const alike = live.filter((each) => hasVariant(each, wanted, state))
-    const present = alike.find(isOurs) ?? alike[0]
-    if (live.filter((each) => each !== present && !isOurs(each)).length > (present ? 0 : 1)) {
-      const message = `Several deployments have this name: ${live.map(({ id }) => id).join(', ')}. Terminate all but one.`
-      throw fail(path, message)
-    }
-    if (present === undefined) {
-      const old = named.filter((each) => each.status !== 'failed' || isOurs(each))
-      const differences =
-        live.length === 0 ? list(toVariant(wanted)) : compareVariants(live[0]!, wanted, state)
-      return [
-        {
-          kind: 'deployment',
-          action: live.length === 0 ? 'add' : 'replace',
-          name,
-          path,
-          differences,
-          wanted,
-          old,
-        },
-      ]
+    if (wanted.shared_with !== null && wanted.alias !== null) requireFree(file, state, name, wanted.alias)
+    if (present === null) {
+      const replaced = old.find(isLive)
+      const [action, differences] =
+        replaced === undefined
+          ? (['add', list(toVariant(name, wanted))] as const)
+          : (['replace', compareVariants(replaced, wanted, state)] as const)
+      return [{ kind: 'deployment', action, name, path, differences, wanted, old }]
     }
     current.set(name, present)
     const settings = toPresentSettings(present, state)
     const differences = compareSettings(settings, toWantedSettings(wanted, settings, state))
-    // What an interrupted replacement left
-    const old = named.filter((each) => each !== present && isOurs(each))
     return [
       ...(differences.length === 0
         ? []
@@ -173,8 +162,6 @@ function requireKnown(
   path: FilePath,
   wanted: WantedDeployment,
 ): void {
-  const isMade = (made: object, name: string) =>
-    Object.keys(made).some((each) => each.toLowerCase() === name.toLowerCase())
   for (const [index, name] of wanted.loras.entries()) {
     if (!isMade(content.models, name) && findModel(state, name)?.base_model == null)
       throw fail([...path, 'loras', index], `The catalog has no LoRA ${name}.`)
@@ -190,41 +177,33 @@ function requireKnown(
   }
 }
 
-/** Throws if a shared deployment of someone else has the name, which an admin would take over. */
-function requireFree({ content, fail }: ReadFile, state: ServerState, name: string): void {
+/** Throws if a shared deployment of someone else has the alias, which an admin would take over. */
+function requireFree({ content, fail }: ReadFile, state: ServerState, name: string, alias: string): void {
   const manageable = listManageable(state, content.name)
   const other = state.deployments.find(
-    (each) => each.alias === name && each.shared_with !== null && !manageable.includes(each),
+    (each) => each.alias === alias && each.shared_with !== null && !manageable.includes(each),
   )
   if (other === undefined) return
   throw fail(
     ['deployments', name],
-    `${other.owner.email} shares a deployment with this name. Choose another one.`,
+    `${other.owner.email} shares a deployment with the alias ${alias}. Choose another one.`,
   )
 }
 
-/** What only a new deployment can have, as the file has it. */
-function toVariant({ model, format, size, quantization, instance_type }: WantedDeployment) {
-  return { model, format, size, quantization, instance_type: instance_type ?? undefined }
-}
-
-function compareVariants(present: Deployment, wanted: WantedDeployment, state: ServerState): Difference[] {
-  const model = findModel(state, wanted.model)?.model_name ?? wanted.model
-  const pairs: [string, string | number | null, string | number | null | undefined][] = [
-    ['model', present.model_name, model],
-    ['format', present.model_format, wanted.format],
-    ['size', present.model_size_in_billions, wanted.size],
-    ['quantization', present.quantization, wanted.quantization],
-    ['instance_type', present.requested_instance_type, wanted.instance_type],
-  ]
-  const lower = (value: unknown) => (typeof value === 'string' ? value.toLowerCase() : value)
-  return pairs
-    .filter(([, before, after]) => after !== undefined && lower(before) !== lower(after))
-    .map(([field, before, after]) => ({ field, before, after }))
-}
-
-function hasVariant(present: Deployment, wanted: WantedDeployment, state: ServerState): boolean {
-  return compareVariants(present, wanted, state).length === 0
+/** What only a new deployment can have, as the file has it, and its alias if it isn't the name. */
+function toVariant(
+  name: string,
+  { model, format, size, quantization, instance_type, alias, alias_order }: WantedDeployment,
+) {
+  return {
+    model,
+    format,
+    size,
+    quantization,
+    instance_type: instance_type ?? undefined,
+    alias: alias === name ? undefined : alias,
+    alias_order: alias_order ?? undefined,
+  }
 }
 
 function planBudgets(
@@ -232,11 +211,18 @@ function planBudgets(
   state: ServerState,
   current: ReadonlyMap<string, Deployment>,
 ): { steps: Step[]; kept: Set<number> } {
-  const { organization, members, deployments } = content.budgets
+  const { organization, teams, members, deployments } = content.budgets
   const wanted: [path: FilePath, budget: WantedBudget, scope: BudgetScope][] = [
     ...(organization === undefined
       ? []
       : [[['budgets', 'organization'], organization, { scope: 'organization', id: null }] as const]),
+    ...Object.entries(teams).map(([name, budget]) => {
+      const path = ['budgets', 'teams', name]
+      const team = findTeam(state, name)
+      if (team === undefined && !isMade(content.teams, name))
+        throw fail(path, `You see no team called ${name}.`)
+      return [path, budget, { scope: 'team', id: team?.id ?? null, name }] as const
+    }),
     ...Object.entries(members).map(([email, budget]) => {
       const path = ['budgets', 'members', email]
       const member = findMember(state, email)
@@ -283,8 +269,6 @@ function compareBudgets(present: Budget, wanted: WantedBudget): Difference[] {
 /** What an earlier file of the same name made, and the file no longer has. */
 function planRemovals({ content }: ReadFile, state: ServerState, keptBudgets: ReadonlySet<number>): Step[] {
   const isOurs = ({ managed_by: manager }: { managed_by: string | null }) => manager === content.name
-  const lacks = (made: object, name: string) =>
-    !Object.keys(made).some((each) => each.toLowerCase() === name.toLowerCase())
   const none = { path: [], differences: [] }
   return [
     ...state.budgets
@@ -295,21 +279,26 @@ function planRemovals({ content }: ReadFile, state: ServerState, keptBudgets: Re
       }),
     ...state.deployments
       .filter(
-        (each) => isOurs(each) && (each.alias === null || !Object.hasOwn(content.deployments, each.alias)),
+        (each) => isOurs(each) && !Object.hasOwn(content.deployments, nameInFile(each, content.name) ?? ''),
       )
       .map(remove),
     ...state.teams
-      .filter((each) => isOurs(each) && lacks(content.teams, each.name))
+      .filter((each) => isOurs(each) && !isMade(content.teams, each.name))
       .map(({ id, name }): Step => ({ kind: 'team', action: 'remove', name, ...none, id })),
     ...state.catalog
-      .filter((each) => isOurs(each) && lacks(content.models, each.model_name))
+      .filter((each) => isOurs(each) && !isMade(content.models, each.model_name))
       .map(({ id, model_name: name }): Step => ({ kind: 'model', action: 'remove', name, ...none, id })),
   ]
 }
 
 function remove(present: Deployment): Step {
-  const name = present.alias ?? present.id
+  const name = present.managed_name ?? present.alias ?? present.id
   return { kind: 'deployment', action: 'remove', name, path: [], differences: [], present }
+}
+
+/** True if the file makes something with this name, in any case. */
+function isMade(made: object, name: string): boolean {
+  return Object.keys(made).some((each) => each.toLowerCase() === name.toLowerCase())
 }
 
 /** The differences of something new. */

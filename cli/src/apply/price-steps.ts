@@ -45,8 +45,8 @@ async function priceStep(
   const price = { before: multiply(before?.price, present?.policy.min_instances), after: null }
   if (step.action === 'remove') return { ...price, currency: before?.currency ?? '' }
   const { wanted, path } = step
-  const isYetToCome = Object.keys(content.models).some(
-    (name) => name.toLowerCase() === wanted.model.toLowerCase(),
+  const isYetToCome = Object.entries(content.models).some(
+    ([name, { repository }]) => repository !== undefined && name.toLowerCase() === wanted.model.toLowerCase(),
   )
   const after = await planPrice(client, toPlanRequest(wanted)).catch((error: unknown) => {
     if (isYetToCome) return ignoreRefusal(error)

@@ -2,7 +2,7 @@ import { Document, isMap } from 'yaml'
 import type { Budget, Deployment } from '../../../console/src/contract.ts'
 import { nameSharing } from './deployment-settings.ts'
 import type { FileInput } from './file-schema.ts'
-import { listManageable } from './plan.ts'
+import { isLive, listManageable, nameInFile } from './match-deployments.ts'
 import type { ServerState } from './server-state.ts'
 
 /** A file of what the server has, and what it leaves out. */
@@ -15,14 +15,14 @@ export interface WrittenFile {
 export function toFile(state: ServerState, name: string): WrittenFile {
   const { permissions } = state.organization
   const omitted: string[] = []
-  const deployments = chooseDeployments(state, name, omitted)
+  const deployments = nameDeployments(state, name, omitted)
   const content: FileInput = {
     name,
-    ...(permissions.includes('manageModels') && section('models', listModels(state, omitted))),
+    ...(permissions.includes('manageModels') && section('models', listModels(state))),
     ...(permissions.includes('manageMembers') && section('teams', listTeams(state))),
     ...section(
       'deployments',
-      deployments.map((each) => [each.alias!, toDeployment(each, state)]),
+      deployments.map((named) => [named[0], toDeployment(named, state)]),
     ),
     ...(permissions.includes('manageBilling') && writeBudgets(state, deployments, omitted)),
   }
@@ -44,28 +44,47 @@ function section(name: string, entries: readonly (readonly [string, unknown])[])
   return entries.length === 0 ? {} : { [name]: Object.fromEntries(entries) }
 }
 
-/** Those with a name of their own. */
-function chooseDeployments(state: ServerState, name: string, omitted: string[]): Deployment[] {
-  const live = listManageable(state, name).filter(({ status }) => status !== 'failed')
-  return live
-    .filter((each) => {
-      const twins = live.filter(({ alias }) => alias === each.alias)
-      if (each.alias === null)
-        omitted.push(`the deployment ${each.id} of ${each.model_name}, which has no alias`)
-      else if (twins.length > 1)
-        omitted.push(`the deployment ${each.id}: several have the alias ${each.alias}`)
-      return each.alias !== null && twins.length === 1
-    })
-    .toReversed()
+type Named = [name: string, deployment: Deployment]
+
+/**
+ * Gives each deployment a name: the one that this file gave it, its alias, or that of its model, with a number
+ * if another one has it.
+ */
+function nameDeployments(state: ServerState, fileName: string, omitted: string[]): Named[] {
+  const live = listManageable(state, fileName).filter(isLive).toReversed()
+  const named = new Map<string, Deployment>()
+  const others: Deployment[] = []
+  for (const each of live) {
+    const name = nameInFile(each, fileName)
+    if (name === null && each.alias === null && each.managed_by !== null)
+      omitted.push(`the deployment ${each.id} of ${each.model_name}, which ${each.managed_by} manages`)
+    else if (name === null) others.push(each)
+    else if (named.has(name)) omitted.push(`the deployment ${each.id}: another one is ${name} too`)
+    else named.set(name, each)
+  }
+  for (const each of others) {
+    if (each.alias !== null && !named.has(each.alias)) named.set(each.alias, each)
+  }
+  const taken = new Set(named.values())
+  for (const each of others.filter((other) => !taken.has(other))) {
+    const name = each.alias ?? each.model_name
+    let number = each.alias === null ? 1 : 2
+    const numbered = () => (number === 1 ? name : `${name.slice(0, 120)}-${number}`)
+    while (named.has(numbered())) number += 1
+    named.set(numbered(), each)
+  }
+  return [...named].toSorted(([, one], [, other]) => live.indexOf(one) - live.indexOf(other))
 }
 
 function toDeployment(
-  each: Deployment,
+  [name, each]: Named,
   state: ServerState,
 ): FileInput['deployments'] extends infer All ? NonNullable<All>[keyof NonNullable<All>] : never {
   const { policy } = each
   const sharing = nameSharing(each.shared_with, state)
   return {
+    ...(each.alias !== name && { alias: each.alias }),
+    ...set('alias_order', each.alias_order),
     model: each.model_name,
     format: each.model_format,
     size: each.model_size_in_billions,
@@ -102,40 +121,43 @@ function listTeams({ teams }: ServerState): [string, object][] {
   return teams.map(({ name, members }) => [name, { members: members.map(({ email }) => email) }])
 }
 
-function listModels({ catalog }: ServerState, omitted: string[]): [string, object][] {
+function listModels({ catalog }: ServerState): [string, object][] {
   const own = catalog.filter(({ owner }) => owner === 'organization')
-  return own.flatMap(({ model_name: name, source, base_model: base }): [string, object][] => {
-    if (source.repository === null) omitted.push(`the model ${name}, which was uploaded`)
-    const { repository, commit } = source
-    return repository === null
-      ? []
-      : [[name, { repository, ...set('revision', commit), ...set('base', base) }]]
-  })
+  return own.map(({ model_name: name, source: { repository, commit }, base_model: base }) => [
+    name,
+    repository === null ? {} : { repository, ...set('revision', commit), ...set('base', base) },
+  ])
 }
 
 function writeBudgets(
-  { budgets, members }: ServerState,
-  deployments: readonly Deployment[],
+  { budgets, members, teams }: ServerState,
+  deployments: readonly Named[],
   omitted: string[],
 ): Pick<FileInput, 'budgets'> {
   const terms = ({ monthly_limit, at_limit }: Budget) => ({ monthly_limit, at_limit })
   const ofOrganization = budgets.find(({ scope }) => scope === 'organization')
-  const byMember: [string, object][] = []
-  const byDeployment: [string, object][] = []
+  const entries: Record<'team' | 'member' | 'deployment', [string, object][]> = {
+    team: [],
+    member: [],
+    deployment: [],
+  }
+  const nameOf = ({ scope, scope_id: id }: Budget) =>
+    scope === 'team'
+      ? teams.find((team) => team.id === id)?.name
+      : scope === 'member'
+        ? members.find((member) => member.user_id === id)?.email
+        : deployments.find(([, deployment]) => deployment.id === id)?.[0]
   for (const budget of budgets) {
-    const email = members.find(
-      ({ user_id: id }) => budget.scope === 'member' && id === budget.scope_id,
-    )?.email
-    const alias = deployments.find(({ id }) => budget.scope === 'deployment' && id === budget.scope_id)?.alias
-    if (email !== undefined) byMember.push([email, terms(budget)])
-    else if (alias != null) byDeployment.push([alias, terms(budget)])
-    else if (budget.scope !== 'organization')
-      omitted.push(`the budget of ${budget.scope_name ?? budget.scope}`)
+    if (budget.scope === 'organization') continue
+    const name = nameOf(budget)
+    if (name === undefined) omitted.push(`the budget of ${budget.scope_name ?? budget.scope}`)
+    else entries[budget.scope].push([name, terms(budget)])
   }
   const content = {
     ...(ofOrganization !== undefined && { organization: terms(ofOrganization) }),
-    ...section('members', byMember),
-    ...section('deployments', byDeployment),
+    ...section('teams', entries.team),
+    ...section('members', entries.member),
+    ...section('deployments', entries.deployment),
   }
   return Object.keys(content).length === 0 ? {} : { budgets: content }
 }

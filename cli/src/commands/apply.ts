@@ -1,6 +1,7 @@
 import { connectClient } from '../api/connect.ts'
+import { matchDeployments } from '../apply/match-deployments.ts'
 import { performStep } from '../apply/perform.ts'
-import { listManageable, planSteps } from '../apply/plan.ts'
+import { planSteps } from '../apply/plan.ts'
 import type { Step } from '../apply/plan.ts'
 import { priceSteps } from '../apply/price-steps.ts'
 import { printPlan } from '../apply/print-plan.ts'
@@ -64,12 +65,9 @@ function explain(error: unknown, { path, kind, name }: Step, { fail }: ReadFile)
 }
 
 /** Waits for the deployments of the file that don't sleep. */
-async function waitForAll(client: Client, { content }: ReadFile): Promise<void> {
-  const deployments = listManageable(await readServerState(client), content.name)
-  for (const name of Object.keys(content.deployments)) {
-    const found = deployments.find(({ alias }) => alias === name)
-    if (found !== undefined && found.status !== 'sleeping') await waitUntilRunning(client, found)
-  }
+async function waitForAll(client: Client, file: ReadFile): Promise<void> {
+  for (const { present } of matchDeployments(file, await readServerState(client)).values())
+    if (present !== null && present.status !== 'sleeping') await waitUntilRunning(client, present)
 }
 
 /** Prints the file of what the server has. */

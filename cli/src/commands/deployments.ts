@@ -72,6 +72,7 @@ export async function show({ env, output }: Context, wanted: string): Promise<vo
       ['Policy', describePolicy(deployment)],
       ['Schedules', describeSchedules(deployment).join('; ') || null],
       ['Managed by', clean(deployment.managed_by)],
+      ['Name in its file', clean(deployment.managed_name)],
       ['Owner', cleanLine(deployment.owner.email)],
       ['Shared with', describeSharing(deployment.shared_with)],
       ['Instance', deployment.selected_instance_type],

@@ -24,6 +24,11 @@ function some<Value>(random: Random, values: readonly Value[]): Value[] {
   return values.filter(() => random(2) === 0)
 }
 
+/** Only deployments with this alias may have one that isn't their name. */
+export const sharedAlias = 'together'
+/** The name of a model that somebody uploaded */
+export const uploadedModel = 'handmade'
+
 /** The content of a file that members with these emails can be in. */
 export function makeRandomFile(random: Random, emails: readonly string[]) {
   const teams = some(random, teamNames)
@@ -41,13 +46,22 @@ export function makeRandomFile(random: Random, emails: readonly string[]) {
     const isSome = members.length + chosen.length > 0
     return pick(random, [null, 'organization', ...(isSome ? [{ teams: chosen, members }] : [])])
   }
+  const naming = () =>
+    pick(random, [
+      {},
+      maybe({ alias_order: 1 + random(3) }),
+      { alias: null },
+      { alias: sharedAlias, ...maybe({ alias_order: 1 + random(3) }) },
+    ]) as { alias?: string | null; alias_order?: number }
   return {
     name: 'random',
+    models: maybe({ [uploadedModel]: {} }),
     teams: byName(teams, () => ({ members: some(random, emails) })),
     deployments: byName(deployments, () => {
       const least = 1 + random(2)
       return {
-        model: pick(random, ['berth-tiny', 'berth-tiny-embedding']),
+        ...naming(),
+        model: pick(random, ['berth-tiny', 'berth-tiny-embedding', uploadedModel]),
         ...maybe({ min_context_tokens: 256 + random(2) }),
         ...maybe({ shared_with: sharing() }),
         policy: {
@@ -62,6 +76,7 @@ export function makeRandomFile(random: Random, emails: readonly string[]) {
     }),
     budgets: {
       ...maybe({ organization: budget() }),
+      teams: byName(some(random, teams), budget),
       members: byName(some(random, emails), budget),
       deployments: byName(some(random, deployments), budget),
     },
