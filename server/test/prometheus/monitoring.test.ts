@@ -147,7 +147,7 @@ describe.skipIf(!hasPrometheus())('with Prometheus, which this machine needs to 
 
   test('every query of the dashboards returns data, and no alert fires', async () => {
     await using cleanup = new AsyncDisposableStack()
-    const url = await startPrometheus([new URL(server.url).host], alertsFile, cleanup)
+    const url = await startPrometheus({ berth: new URL(server.url).host }, alertsFile, cleanup)
     const ask = async (path: string) => (await (await fetch(`${url}/api/v1/${path}`)).json()) as any
     const count = async (expression: string) => {
       const { status, data, error } = await ask(`query?query=${encodeURIComponent(expression)}`)

@@ -16,15 +16,19 @@ export function hasPrometheus(): boolean {
   }
 }
 
-/** Starts a Prometheus that scrapes `targets` each second. Returns its address. */
+/** Starts a Prometheus that scrapes a host of each namespace every second. Returns its address. */
 export async function startPrometheus(
-  targets: readonly string[],
+  targets: Readonly<Record<string, string>>,
   rules: string,
   cleanup: AsyncDisposableStack,
 ): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-prometheus-'))
   cleanup.defer(() => rm(folder, { recursive: true, force: true }))
-  const job = { job_name: 'berth', static_configs: [{ targets, labels: { namespace: 'berth' } }] }
+  const static_configs = Object.entries(targets).map(([namespace, host]) => ({
+    targets: [host],
+    labels: { namespace },
+  }))
+  const job = { job_name: 'berth', static_configs }
   const config = {
     global: { scrape_interval: '1s', evaluation_interval: '1s' },
     rule_files: [rules],
