@@ -116,8 +116,10 @@ describe.skipIf(!hasPrometheus())('with Prometheus, which this machine needs to 
     cleanup.defer(() => neglectedLine.close())
     const hosts = { broken: new URL(brokenLine.url).host, neglected: new URL(neglectedLine.url).host }
     const url = await startPrometheus(hosts, rules.file, cleanup)
-    const ask = async (path: string): Promise<any> =>
-      (await (await fetch(`${url}/api/v1/${path}`)).json()).data
+    const ask = async (path: string): Promise<any> => {
+      const { data } = (await (await fetch(`${url}/api/v1/${path}`)).json()) as any
+      return data
+    }
     const fired = new Set<string>()
     const look = async () => {
       for (const { labels } of (await ask('alerts')).alerts) fired.add(labels.alertname)
