@@ -5,7 +5,7 @@ import type { RecordingEngine } from '../../server/test/support/recording-engine
 import { createScriptedRuntime, makeOffer } from '../../server/test/support/scripted-runtime.ts'
 import { startTestServer } from '../../server/test/support/server.ts'
 import { useConsole } from './support/console.ts'
-import { createPerson, registerByApi, see, seeGone } from './support/steps.ts'
+import { callByApi, createPerson, registerByApi, see, seeGone } from './support/steps.ts'
 
 let engine: RecordingEngine
 const installed = [{ ...engines.llamaCpp, version: '1', versions: ['1'] }]
@@ -38,7 +38,11 @@ test('an admin deploys with options of the engine, changes them, and updates the
   await page.getByRole('tab', { name: 'Settings' }).click()
   await see(page.getByText('cache-type-k=q8_0'))
 
+  const id = new URL(page.url()).pathname.split('/').at(-1)!
+  await callByApi(page.request, 'PATCH', `/api/v1/model-deployments/${id}`, { managed_by: 'platform' })
+  await page.reload()
   await page.getByRole('button', { name: 'Set options' }).click()
+  await see(dialog.getByText('The next `berth apply` of platform overwrites changes.'))
   await options.fill('seed=1')
   await dialog.getByRole('button', { name: 'Save' }).click()
   await seeGone(dialog)

@@ -19,7 +19,7 @@ test('a deployment says what file manages it; its settings and their dialogs war
   await page.reload()
   await see(page.getByText('Managed by platform'))
   await see(page.getByText(warning))
-  for (const name of ['Share', 'Edit scaling and sleep', 'Change context', 'Set options']) {
+  for (const name of ['Share', 'Edit scaling and sleep', 'Change context']) {
     await page.getByRole('button', { name, exact: true }).first().click()
     const dialog = page.getByRole('dialog')
     await see(dialog.getByText(warning))

@@ -50,20 +50,22 @@ async function startServerOfBadEngine(cleanup: AsyncDisposableStack) {
   cleanup.defer(() => timers.forEach(clearTimeout))
   engine.answer((response, { path }) => {
     if (!path.endsWith('/embeddings')) return void response.destroy()
-    const answer = () => answerJson(response, '{"data":[{"embedding":[1]}],"usage":{"prompt_tokens":1}}')
+    const answer = () =>
+      answerJson(response, '{"data":[{"index":0,"embedding":[1]}],"usage":{"prompt_tokens":1}}')
     if (isSlow) timers.add(setTimeout(answer, 31_000))
     else answer()
   })
   const embed = async () => {
     const body = { model: 'berth-tiny-embedding', input: 'Hi' }
-    expect((await client.post('/v1/embeddings', body)).status).toBe(200)
+    const answer = await client.post('/v1/embeddings', body)
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
   }
   const chat = () =>
     client.post('/v1/chat/completions', { model: 'berth-tiny', messages: [{ role: 'user', content: 'Hi' }] })
   return { server, client, embed, chat, slowDown: () => (isSlow = true) }
 }
 
-/** A server without a worker and with a wrong clock, full hardware and old work in its database. */
+/** A server without a worker, with a wrong clock and full hardware, and with old work and a lost table. */
 async function startNeglectedServer(cleanup: AsyncDisposableStack) {
   const clock = () => new Date(Date.now() + 10_000)
   const server = await startTestServer({ worker: false, clock })
@@ -88,6 +90,7 @@ async function startNeglectedServer(cleanup: AsyncDisposableStack) {
       status, first_attempt_at, last_attempt_at)
     SELECT id, 'test', date_trunc('hour', now()) - interval '3 hours', 'test', 'test', 1, now(),
       'pending', now(), now() FROM organizations LIMIT 1`.execute(db)
+  await sql`DROP TABLE invitations`.execute(db)
   runtimes.weightCache!.measure = async () => ({ bytes: 95, limitBytes: 100 })
   runtimes.hostEngines!.measureGpus = async () => [
     {
@@ -99,7 +102,7 @@ async function startNeglectedServer(cleanup: AsyncDisposableStack) {
       engines: [],
     },
   ]
-  return { server, gate }
+  return { server, client, gate }
 }
 
 describe.skipIf(!hasPrometheus())('with Prometheus, which this machine needs to have', () => {
@@ -143,6 +146,7 @@ describe.skipIf(!hasPrometheus())('with Prometheus, which this machine needs to 
       .poll(
         async () => {
           await broken.chat()
+          expect((await neglected.client.get('/v1/organization/invitations')).status).toBe(500)
           await stranger.post('/v1/user/signin', { email: 'nobody@example.com', password: 'wrong password' })
           // Blocks the event loop.
           Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400)
