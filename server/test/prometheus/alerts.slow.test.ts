@@ -90,7 +90,7 @@ async function startNeglectedServer(cleanup: AsyncDisposableStack) {
       status, first_attempt_at, last_attempt_at)
     SELECT id, 'test', date_trunc('hour', now()) - interval '3 hours', 'test', 'test', 1, now(),
       'pending', now(), now() FROM organizations LIMIT 1`.execute(db)
-  await sql`DROP TABLE invitations`.execute(db)
+  await sql`ALTER TABLE invitations RENAME TO lost_invitations`.execute(db)
   runtimes.weightCache!.measure = async () => ({ bytes: 95, limitBytes: 100 })
   runtimes.hostEngines!.measureGpus = async () => [
     {
