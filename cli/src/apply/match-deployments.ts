@@ -28,9 +28,9 @@ export function nameInFile(
 }
 
 /**
- * Finds what each deployment of a file stands for: what an earlier `apply` made under its name, or else a
- * deployment with its alias, or else one without an alias that has its variant. Throws an error of the file if
- * more deployments have an alias than the file can take over.
+ * Finds what each deployment of a file stands for: what an earlier `apply` made under its name, else what has
+ * its alias, or if it has none, its variant. Throws an error of the file if more deployments have an alias than
+ * the file can take over.
  */
 export function matchDeployments(file: ReadFile, state: ServerState): Map<string, Match> {
   const { content, fail } = file

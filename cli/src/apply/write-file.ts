@@ -47,8 +47,8 @@ function section(name: string, entries: readonly (readonly [string, unknown])[])
 type Named = [name: string, deployment: Deployment]
 
 /**
- * Gives each deployment a name: the one that this file gave it, its alias, or that of its model, with a number
- * if another one has it.
+ * Gives each deployment a name: that of this file, its alias, or that of its model, with a number if another
+ * one has it.
  */
 function nameDeployments(state: ServerState, fileName: string, omitted: string[]): Named[] {
   const live = listManageable(state, fileName).filter(isLive).toReversed()

@@ -1,5 +1,5 @@
-// Each alert of deploy/prometheus/alerts.yaml fires in a real Prometheus, when a server is in the state that it
-// warns of. The rules are those of the file, without their delays.
+// Each alert of deploy/prometheus/alerts.yaml fires in a real Prometheus, when a server is in the state that
+// it warns of. The rules are those of the file, without their delays.
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
