@@ -29,8 +29,8 @@ export function nameInFile(
 
 /**
  * Finds what each deployment of a file stands for: what an earlier `apply` made under its name, else what has
- * its alias, or if it has none, its variant. Throws an error of the file if more deployments have an alias than
- * the file can take over.
+ * its alias, or if it has none, its variant. Throws an error of the file if more deployments have an alias
+ * than the file can take over.
  */
 export function matchDeployments(file: ReadFile, state: ServerState): Map<string, Match> {
   const { content, fail } = file
