@@ -140,7 +140,8 @@ async function expectBroughtAbout(client: Client, file: RandomFile): Promise<voi
       ]),
     ),
   ]
-  const targetOf = ({ scope, scope_id: id }: { scope: string; scope_id: unknown }) => `${scope} ${id}`
+  type Target = { scope: string; scope_id: number | string | null }
+  const targetOf = ({ scope, scope_id: id }: Target) => `${scope} ${id}`
   for (const [target, wanted] of wantedBudgets) {
     const budget = budgets.find((each) => targetOf(each) === target)
     expect([Number(budget?.monthly_limit), budget?.at_limit]).toEqual([
