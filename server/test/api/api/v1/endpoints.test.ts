@@ -1,13 +1,12 @@
-import { createServer } from 'node:http'
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { text } from 'node:stream/consumers'
+import type { RequestListener } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startEngine } from '../../../../../engine/test/support/engine.ts'
 import { askEndpoint } from '../../../../src/features/endpoints/ask-endpoint.ts'
 import { maxEndpoints } from '../../../../src/features/endpoints/manage-endpoints.ts'
 import { deploy } from '../../../support/deployments.ts'
 import { registerClient } from '../../../support/client.ts'
-import { listen } from '../../../support/listen.ts'
+import { honest, json, startEndpointDouble } from '../../../support/endpoint-double.ts'
+import type { EndpointDouble } from '../../../support/endpoint-double.ts'
 import { createCast } from '../../../support/organizations.ts'
 import { startAnsweringEngine } from '../../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
@@ -17,56 +16,11 @@ import type { TestServer } from '../../../support/server.ts'
 const path = '/api/v1/endpoints'
 const key = 'sk-secret-0123456789'
 
-type Listener = (...call: Parameters<RequestListener>) => unknown
-
-/** A server that answers as the test says; a real one's list and answer by default. */
-interface Double {
-  url: string
-  requests: { method: string; url: string; headers: IncomingMessage['headers']; body: string }[]
-  answer(this: void, listener: Listener): void
-  close(): Promise<void>
-}
-
-const json = (response: ServerResponse, body: unknown, status = 200) =>
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-
-const honest: RequestListener = ({ url }, response) => {
-  if (url === '/v1/models') {
-    return json(response, {
-      object: 'list',
-      data: [{ id: 'llama', max_model_len: 4096 }, { id: 'my-embedder' }],
-    })
-  }
-  const usage = { prompt_tokens: 3, completion_tokens: 1 }
-  return json(response, { model: 'llama-2026', choices: [{ message: { content: 'Hi' } }], usage })
-}
-
-async function startDouble(): Promise<Double> {
-  const requests: Double['requests'] = []
-  let listener: Listener = honest
-  const receive = async (...[request, response]: Parameters<RequestListener>) => {
-    const { method = '', url = '', headers } = request
-    requests.push({ method, url, headers, body: await text(request) })
-    listener(request, response)
-  }
-  const server = createServer((request, response) => void receive(request, response))
-  const port = await listen(server)
-  return {
-    url: `http://127.0.0.1:${port}`,
-    requests,
-    answer: (next) => void (listener = next),
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
-}
-
-let double: Double
+let double: EndpointDouble
 let server: TestServer
 let cast: Awaited<ReturnType<typeof createCast>>
 beforeAll(async () => {
-  double = await startDouble()
+  double = await startEndpointDouble()
   server = await startTestServer({
     runtime: createScriptedRuntime(),
     worker: false,
@@ -155,7 +109,7 @@ describe('/api/v1/endpoints', () => {
       { name: 'llama', type: 'LLM', context_tokens: 4096 },
       { name: 'bge-m3', type: 'embedding', context_tokens: 512 },
     ])
-    const [{ headers }] = double.requests as [Double['requests'][0]]
+    const [{ headers }] = double.requests as [EndpointDouble['requests'][0]]
     expect([headers['api-key'], headers.authorization]).toEqual([key, undefined])
   })
 
@@ -208,7 +162,7 @@ describe('/api/v1/endpoints', () => {
 
   test('a change checks it again; a key goes to no other server', async () => {
     const { id } = (await add({ key })).body
-    const other = await startDouble()
+    const other = await startEndpointDouble()
     const moved = await cast.admin.patch(`${path}/${id}`, { base_url: other.url })
     expect([moved.status, moved.body.errors[0].field]).toEqual([422, 'key'])
     expect(other.requests).toEqual([])
