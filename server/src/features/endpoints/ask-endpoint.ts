@@ -2,16 +2,11 @@ import { UnreachableAddressError } from '../../base/outgoing-addresses.ts'
 import { sendOutgoing } from '../../base/send-outgoing.ts'
 import type { OutgoingRequest, OutgoingResponse } from '../../base/send-outgoing.ts'
 import type { Services } from '../../services.ts'
+import { toAuthorization } from '../../ports/endpoint-directory.ts'
+import type { EndpointAccess } from '../../ports/endpoint-directory.ts'
 import type { ModelType } from '../../ports/model-variant.ts'
 import { parseJson, readModelList } from './read-model-list.ts'
 import type { EndpointModel, EndpointStatus } from './tables.ts'
-
-/** How an endpoint is reached. */
-export interface EndpointAccess {
-  baseUrl: string
-  header: string | null
-  key: string | null
-}
 
 /** The response to one token. */
 export interface EndpointAnswer {
@@ -140,15 +135,14 @@ async function send(
   { path, body, maxBytes, timeoutMilliseconds }: EndpointRequest,
 ): Promise<OutgoingResponse | (Failure & { httpStatus?: number })> {
   const url = new URL(baseUrl + path)
-  const authorization: Record<string, string> =
-    key === null ? {} : header === null ? { authorization: `Bearer ${key}` } : { [header]: key }
+  const authorization = toAuthorization({ header, key })
   const request: OutgoingRequest = {
     url,
     method: body === undefined ? 'GET' : 'POST',
     headers: {
       accept: 'application/json',
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...authorization,
+      ...(authorization === null ? {} : { [header ?? 'authorization']: authorization }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     networks: config.endpoints.networks,

@@ -1,6 +1,6 @@
 import type { WriteBatch } from '../write-batch.ts'
 import { parseAddress, UpstreamConnection } from './connection.ts'
-import type { ConnectionPool, UpstreamAddress } from './connection.ts'
+import type { ConnectionPool, OpenSocket, UpstreamAddress } from './connection.ts'
 import { leaveMilliseconds } from './upstream.ts'
 import type { UpstreamClient, UpstreamTimeouts } from './upstream.ts'
 
@@ -14,7 +14,11 @@ const keepAliveMilliseconds = 4_000
  * HTTP/1.1 with one read buffer and timer for all connections, and one write per request. Idle connections
  * are reused last in, first out, so that those of a burst expire. Opens none before the first request.
  */
-export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: WriteBatch): UpstreamClient {
+export function createUpstreamClient(
+  timeouts: UpstreamTimeouts,
+  writeBatch: WriteBatch,
+  openSocket: OpenSocket | null = null,
+): UpstreamClient {
   const idle = new Map<string, UpstreamConnection[]>()
   const all = new Set<UpstreamConnection>()
   /** By origin, while there are connections */
@@ -89,7 +93,7 @@ export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: Wri
       now = performance.now()
       timer = setInterval(checkDeadlines, tick)
     }
-    const connection = new UpstreamConnection(addressOf(origin), pool)
+    const connection = new UpstreamConnection(addressOf(origin), pool, openSocket)
     all.add(connection)
     return connection
   }

@@ -29,6 +29,14 @@ export function parseAddress(origin: string): UpstreamAddress {
   }
 }
 
+/** Opens the socket of a connection. It emits `secureConnect`, or `connect` without TLS. */
+export type OpenSocket = (address: UpstreamAddress) => Socket
+
+/** The name that a server has to prove; none for an IP address, which its certificate names itself. */
+export function toServerName(hostname: string): string {
+  return /^[\d.]+$|:/.test(hostname) ? '' : hostname
+}
+
 /** What a connection needs from its pool. */
 export interface ConnectionPool {
   /** Read buffer of all connections: its contents are consumed before the next connection reads */
@@ -49,6 +57,7 @@ const partBytes = 256 * 1024
 export class UpstreamConnection implements UpstreamCall, BatchedWrite {
   readonly #address: UpstreamAddress
   readonly #pool: ConnectionPool
+  readonly #isOutside: boolean
   readonly #socket: Socket
   #isConnected = false
   #isClosed = false
@@ -70,29 +79,29 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
   /** When to give up unless data arrives, on the pool's clock */
   #deadline: number
 
-  constructor(address: UpstreamAddress, pool: ConnectionPool) {
+  /** `openSocket` is null for a connection by the usual rules. */
+  constructor(address: UpstreamAddress, pool: ConnectionPool, openSocket: OpenSocket | null) {
     this.#address = address
     this.#pool = pool
+    this.#isOutside = openSocket !== null
     this.#deadline = pool.deadline('connect')
     const { hostname: host, port, secure } = address
-    this.#socket = secure
-      ? connectTls({
-          host,
-          port,
-          servername: /^[\d.]+$|:/.test(host) ? '' : host,
-          ALPNProtocols: ['http/1.1'],
-        })
-      : connect({
-          host,
-          port,
-          onread: {
-            buffer: () => this.#nextReadBuffer(),
-            callback: (length, buffer) => this.#onRead(length, buffer),
-          },
-        })
+    this.#socket =
+      openSocket !== null
+        ? openSocket(address)
+        : secure
+          ? connectTls({ host, port, servername: toServerName(host), ALPNProtocols: ['http/1.1'] })
+          : connect({
+              host,
+              port,
+              onread: {
+                buffer: () => this.#nextReadBuffer(),
+                callback: (length, buffer) => this.#onRead(length, buffer),
+              },
+            })
     this.#socket.setNoDelay(true)
     const onEnd = () => this.#onSocketEnd()
-    if (secure) this.#socket.on('data', (bytes: Buffer) => this.#read(bytes))
+    if (secure || this.#isOutside) this.#socket.on('data', (bytes: Buffer) => this.#read(bytes))
     this.#socket
       .once(secure ? 'secureConnect' : 'connect', () => this.#onConnect())
       .on('error', (error) => this.#onSocketError(error))
@@ -143,7 +152,7 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
       setImmediate(() => this.#fail(error))
       return
     }
-    const head = composeHead(this.#address.host, request)
+    const head = composeHead(this.#address.host, request, this.#isOutside)
     if (typeof request.body === 'string') {
       socket.write(head + request.body, 'latin1')
       return
@@ -308,13 +317,14 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
 
 const unsafeInHeader = /[^\t\x20-\x7e\x80-\xff]/
 
-function composeHead(host: string, request: UpstreamRequest): string {
-  const { path, streams, requestId, authorization, traceparent, body } = request
+/** Servers of others may refuse requests that don't say who sends them. */
+function composeHead(host: string, request: UpstreamRequest, namesSender: boolean): string {
+  const { path, streams, requestId, authorization, keyHeader, traceparent, body } = request
   const fields =
-    `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n` +
+    `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n${namesSender ? 'user-agent: Berth\r\n' : ''}` +
     `content-type: application/json\r\naccept: ${streams ? 'text/event-stream' : 'application/json'}\r\n` +
     `x-request-id: ${requestId}\r\ncontent-length: ${lengthOf(body)}\r\n`
-  return `${fields}${authorization === null ? '' : `authorization: ${authorization}\r\n`}${
+  return `${fields}${authorization === null ? '' : `${keyHeader ?? 'authorization'}: ${authorization}\r\n`}${
     traceparent === null ? '' : `traceparent: ${traceparent}\r\n`
   }\r\n`
 }

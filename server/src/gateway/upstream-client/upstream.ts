@@ -8,6 +8,8 @@ export interface UpstreamRequest {
   streams: boolean
   requestId: string
   authorization: string | null
+  /** The header that has it; absent or null for `authorization` */
+  keyHeader?: string | null | undefined
   traceparent: string | null
   /** Bytes to send: a string with one character per byte, or pieces */
   body: string | readonly Buffer[]

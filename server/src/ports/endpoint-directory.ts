@@ -1,0 +1,22 @@
+/** The port to the endpoints of organizations: servers that others run. */
+
+/** How an endpoint is reached. */
+export interface EndpointAccess {
+  /** Without a trailing slash and without `/v1` */
+  baseUrl: string
+  /** The header that has the key; null for `Authorization`, with `Bearer` */
+  header: string | null
+  /** null for none */
+  key: string | null
+}
+
+export interface EndpointDirectory {
+  /** Finds an endpoint as it is now; null after it was deleted. */
+  find(endpointId: string): Promise<EndpointAccess | null>
+}
+
+/** The value of the header with the key; null without a key. */
+export function toAuthorization({ header, key }: Pick<EndpointAccess, 'header' | 'key'>): string | null {
+  if (key === null) return null
+  return header === null ? `Bearer ${key}` : key
+}
