@@ -34,6 +34,9 @@ export const meters = {
   },
 } as const satisfies Record<string, Meter>
 
+/** The service of what organizations pay to others, and so never to the installation */
+export const endpointService = 'endpoint'
+
 export type MeterName = keyof typeof meters
 
 export const meterNames = Object.keys(meters) as [MeterName, ...MeterName[]]

@@ -6,6 +6,8 @@ export interface Price {
   dimensions: Dimensions
   /** May contain placeholders such as `{instance_type}` for the dimensions of the usage */
   displayName: string
+  /** The service to which its usage belongs; absent for that of the meter */
+  serviceKey?: string
   /** Price per unit in the currency's main unit, a decimal string */
   unitAmount: string
   currency: string

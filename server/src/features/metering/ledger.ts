@@ -2,6 +2,7 @@
 
 import { addHours, earliest, floorHour, latest } from './hours.ts'
 import type { Dimensions, MeterName } from '../../base/meters.ts'
+import type { Price } from '../../base/price.ts'
 
 /** Hours are sealed after 15 minutes: usage must reach the processor within an hour after the period. */
 const graceHours = 0.25
@@ -30,6 +31,13 @@ export interface TokenHour {
   cachedTokens?: number | undefined
 }
 
+/** What the tokens of an endpoint cost over time. */
+export interface EndpointTariff {
+  endpointId: string
+  /** None for the hours in which the price file applies */
+  prices: readonly Price[]
+}
+
 /** The unsealed usage of an organization. */
 export interface OpenLedger {
   /** The watermark: usage before it never changes */
@@ -40,6 +48,8 @@ export interface OpenLedger {
   spans: readonly InstanceSpan[]
   /** From `sealedThrough` on */
   tokens: readonly TokenHour[]
+  /** By deployment, for those on endpoints that have prices; absent for none */
+  tariffs?: ReadonlyMap<string, EndpointTariff>
   /** Start of the earliest span that may become billable, or null. Hours from here on stay open. */
   undecidedSince: Date | null
 }
@@ -70,7 +80,13 @@ export interface UsageBucket {
   price: BucketPrice
 }
 
-export type PriceFinder = (meter: MeterName, dimensions: Dimensions, hour: Date) => BucketPrice
+/** `own` prices, if any are valid in the hour, take the place of the price list. */
+export type PriceFinder = (
+  meter: MeterName,
+  dimensions: Dimensions,
+  hour: Date,
+  own?: readonly Price[],
+) => BucketPrice
 
 /** A span's start: `reported`, but from the deployment's request to `now`, and never in a sealed hour. */
 export function toSpanStart(
@@ -90,7 +106,7 @@ export function toSpanEnd(now: Date, startedAt: Date, sealedThrough: Date): Date
  * without a price, with undecided usage and from `sealLimit` on stay open.
  */
 export function planSettlement(
-  { sealedThrough, chargedSince, spans, tokens, undecidedSince }: OpenLedger,
+  { sealedThrough, chargedSince, spans, tokens, tariffs, undecidedSince }: OpenLedger,
   now: Date,
   findPrice: PriceFinder,
   sealLimit: Date | null = null,
@@ -109,7 +125,7 @@ export function planSettlement(
     const bucket = buckets.get(key)
     if (bucket !== undefined) bucket.thousandths += thousandths
     else {
-      const price = findPrice(meter, dimensions, lateFor ?? hour)
+      const price = findPrice(meter, dimensions, lateFor ?? hour, tariffs?.get(deploymentId)?.prices)
       buckets.set(key, { deploymentId, meter, hour, beforeCharging, lateFor, dimensions, thousandths, price })
     }
   }
@@ -121,7 +137,11 @@ export function planSettlement(
     }
   }
   for (const { deploymentId, modelName, inputTokens, outputTokens, cachedTokens = 0, ...part } of tokens) {
-    const dimensions = { model_name: modelName }
+    const tariff = tariffs?.get(deploymentId)
+    const dimensions =
+      tariff === undefined
+        ? { model_name: modelName }
+        : { model_name: modelName, endpoint: tariff.endpointId }
     count('inference_input_tokens', deploymentId, dimensions, part, (inputTokens - cachedTokens) * 1000)
     count('inference_cached_tokens', deploymentId, dimensions, part, cachedTokens * 1000)
     count('inference_output_tokens', deploymentId, dimensions, part, outputTokens * 1000)

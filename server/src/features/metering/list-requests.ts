@@ -1,9 +1,11 @@
 import { sql } from 'kysely'
 import { add, multiply } from '../../base/decimal.ts'
-import type { Price } from '../../base/price.ts'
+import type { Dimensions, MeterName } from '../../base/meters.ts'
 import type { Services } from '../../services.ts'
+import { listTariffs } from './endpoint-prices.ts'
 import { floorHour } from './hours.ts'
-import { findPrice } from './prices.ts'
+import type { BucketPrice } from './ledger.ts'
+import { createPriceFinder } from './settle.ts'
 
 /** A row of the request log, with what its tokens cost. */
 export interface RequestRow {
@@ -82,17 +84,26 @@ export async function listRequests(
     WHERE ${sql.join(conditions, sql` AND `)}
     ORDER BY log.at DESC, log.id DESC
     LIMIT ${limit + 1}`.execute(db)
-  const items = rows.slice(0, limit).map((row) => ({ ...row, cost: sumCost(prices, row) }))
+  const deploymentIds = new Set(rows.flatMap(({ deploymentId }) => deploymentId ?? []))
+  const tariffs = await listTariffs(db, { deploymentIds: [...deploymentIds] })
+  const findPrice = createPriceFinder(prices)
+  const items = rows.slice(0, limit).map((row) => {
+    const own = tariffs.get(row.deploymentId ?? '')?.prices
+    return { ...row, cost: sumCost((...usage) => findPrice(...usage, own), row) }
+  })
   return { items, hasMore: rows.length > limit }
 }
 
 /** The cost of a request's tokens at the prices of its hour. The time of instances is not in it. */
-function sumCost(prices: readonly Price[], row: Omit<RequestRow, 'cost'>): string | null {
+function sumCost(
+  findPrice: (meter: MeterName, dimensions: Dimensions, hour: Date) => BucketPrice,
+  row: Omit<RequestRow, 'cost'>,
+): string | null {
   const { inputTokens, outputTokens, model, at } = row
   if (inputTokens === null || outputTokens === null) return null
   const cached = row.cachedTokens ?? 0
-  const priceOf = (meter: Parameters<typeof findPrice>[1]) =>
-    findPrice(prices, meter, { model_name: model }, floorHour(at)).unit?.amount ?? '0'
+  const priceOf = (meter: MeterName) =>
+    findPrice(meter, { model_name: model }, floorHour(at)).unit?.amount ?? '0'
   return [
     multiply(String(inputTokens - cached), priceOf('inference_input_tokens')),
     multiply(String(cached), priceOf('inference_cached_tokens')),

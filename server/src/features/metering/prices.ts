@@ -42,7 +42,7 @@ export function findPrice(
   const priceKey = toPriceKey(meter, chooseKeyed(meter, dimensions, best), unit)
   return {
     priceKey,
-    serviceKey: meters[meter].serviceKey,
+    serviceKey: best?.serviceKey ?? meters[meter].serviceKey,
     displayName: best === undefined ? priceKey : fillIn(best.displayName, dimensions),
     unit,
     validFrom: best?.validFrom ?? null,
@@ -165,7 +165,8 @@ function listPriceHours(prices: readonly Price[], now: Date): Date[] {
   return [current, ...changes.filter((change) => change > current), ...past.toReversed(), first]
 }
 
-function isValidAt({ validFrom, validUntil }: Price, hour: Date): boolean {
+/** Whether a price is valid in the hour that begins at `hour`. */
+export function isValidAt({ validFrom, validUntil }: Price, hour: Date): boolean {
   return validFrom <= hour && (validUntil === null || hour < validUntil)
 }
 

@@ -1,7 +1,7 @@
 import type { Services } from '../../services.ts'
 import { planSettlement } from './ledger.ts'
 import type { PriceFinder } from './ledger.ts'
-import { findPrice } from './prices.ts'
+import { findPrice, isValidAt } from './prices.ts'
 import type { Price } from '../../base/price.ts'
 import { recordSettlement } from './settlement-clock.ts'
 import { lockLedger, moveFutureSpans } from './spans.ts'
@@ -51,5 +51,12 @@ export function settleOrganization(
 }
 
 export function createPriceFinder(prices: readonly Price[]): PriceFinder {
-  return (meter, dimensions, hour) => findPrice(prices, meter, dimensions, hour)
+  return (meter, dimensions, hour, own = none) =>
+    findPrice(choose(own, prices, hour), meter, dimensions, hour)
+}
+
+const none: readonly Price[] = []
+
+function choose(own: readonly Price[], prices: readonly Price[], hour: Date): readonly Price[] {
+  return own.some((price) => isValidAt(price, hour)) ? own : prices
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
 import { add, multiply } from '../../base/decimal.ts'
+import { listTariffs } from './endpoint-prices.ts'
 import { floorHour } from './hours.ts'
 import type { InstanceSpan, OpenLedger } from './ledger.ts'
 import { shareSince } from './share-since.ts'
@@ -94,6 +95,7 @@ export async function loadOpenUsage(
     .where(isWanted)
     .whereRef('hour', '>=', 'sealed_through')
     .execute()
+  const tariffs = await listTariffs(db, { organizationIds })
   const spansOf = Map.groupBy(spans, (span) => span.organization_id)
   const tokensOf = Map.groupBy(tokens, (row) => row.organization_id)
   return new Map(
@@ -104,6 +106,7 @@ export async function loadOpenUsage(
         chargedSince,
         spans: confirmed.map(toSpan),
         tokens: (tokensOf.get(id) ?? []).map(toTokens),
+        tariffs,
         undecidedSince: null,
       }
       return [id, { ledger, unconfirmed: unconfirmed.map(toSpan) }]

@@ -24,7 +24,7 @@ export interface DeploymentSpending {
   pending: string
 }
 
-/** Sums each deployment's cost, in its organization's period, from one snapshot of four statements. */
+/** Sums each deployment's cost, in its organization's period, from one snapshot of five statements. */
 export function sumSpending(
   deps: Deps,
   periods: readonly { organizationId: number; period: UsagePeriod }[],

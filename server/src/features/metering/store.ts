@@ -4,7 +4,9 @@ import type { Database } from '../../database/tables.ts'
 import { fromThousandths } from '../../base/decimal.ts'
 import { addHours, earliest } from './hours.ts'
 import type { OpenLedger, UsageBucket } from './ledger.ts'
+import { endpointService } from '../../base/meters.ts'
 import type { Dimensions, MeterName } from '../../base/meters.ts'
+import { listTariffs } from './endpoint-prices.ts'
 import { sealBuckets } from './seal.ts'
 import type { InstanceSpansTable, TokenUsageTable } from './tables.ts'
 import { ownerTeam } from './usage-team.ts'
@@ -85,6 +87,7 @@ export async function loadOpenLedger(
     chargedSince: await findChargedSince(db, organizationId),
     spans: spans.filter((span) => span.confirmed_at !== null).map(toSpan),
     tokens: tokens.map(toTokens),
+    tariffs: await listTariffs(db, { organizationIds: [organizationId] }),
     undecidedSince: undecided.length === 0 ? null : earliest(...undecided),
   }
 }
@@ -204,6 +207,8 @@ export interface UsageScope {
   /** Omits usage before charging began, in the hour in which it began */
   chargedOnly?: boolean | undefined
   deploymentId?: string | undefined
+  /** Omits what the organization pays to others */
+  withoutEndpoints?: boolean | undefined
 }
 
 /** Sums sealed usage by price. */
@@ -233,7 +238,7 @@ export async function sumSealedUsage(
 
 /**
  * A page of sealed usage by price key and hour, in order, in whole thousandths: seven days from the first
- * sealed hour at or after `from`, without uncharged usage. Free usage counts as 0.
+ * sealed hour at or after `from`, without uncharged usage. Usage that is free, or paid to others, counts as 0.
  */
 export async function listSealedHours(
   db: Database,
@@ -251,7 +256,11 @@ export async function listSealedHours(
   const rows = await db
     .selectFrom('usage_buckets')
     .select(['price_key', 'hour'])
-    .select(sql<string>`coalesce(sum(quantity) FILTER (WHERE unit_amount > 0), 0) * 1000`.as('thousandths'))
+    .select(
+      sql<string>`coalesce(sum(quantity) FILTER (WHERE unit_amount > 0 AND service_key <> ${endpointService}), 0) * 1000`.as(
+        'thousandths',
+      ),
+    )
     .where('organization_id', '=', organizationId)
     .where('sealed_at', 'is not', null)
     .where('hour', '>=', first)

@@ -5,7 +5,7 @@ import { add, formatDecimal, fromThousandths, multiply } from '../../base/decima
 import { floorHour, latest } from './hours.ts'
 import { planSettlement } from './ledger.ts'
 import type { UsageBucket } from './ledger.ts'
-import { meters } from '../../base/meters.ts'
+import { endpointService, meters } from '../../base/meters.ts'
 import type { Dimensions, MeterName } from '../../base/meters.ts'
 import { createPriceFinder } from './settle.ts'
 import { findSealedThrough, loadOpenLedger, sumSealedUsage } from './store.ts'
@@ -77,6 +77,7 @@ export function sumAmount(deps: Deps, organizationId: number, scope: UsageScope 
     const totals = await listTotals(deps, db, organizationId, scope)
     return totals
       .filter(({ currency }) => currency === deps.config.billing.currency)
+      .filter(({ serviceKey }) => scope.withoutEndpoints !== true || serviceKey !== endpointService)
       .reduce((sum, { estimatedAmount }) => add(sum, estimatedAmount), '0')
   })
 }

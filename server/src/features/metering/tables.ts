@@ -8,6 +8,7 @@ declare module '../../database/tables.ts' {
     token_batches: TokenBatchesTable
     request_log: RequestLogTable
     usage_cursors: UsageCursorsTable
+    endpoint_prices: EndpointPricesTable
     settlement_clock: SettlementClockTable
     instance_spans: InstanceSpansTable
     usage_buckets: UsageBucketsTable
@@ -54,6 +55,15 @@ export interface RequestLogTable {
   client: string | null
   retry: number
   caller_left: boolean
+}
+
+export interface EndpointPricesTable {
+  endpoint_id: string
+  organization_id: number
+  valid_from: Date
+  input: string | null
+  output: string | null
+  currency: string
 }
 
 export interface UsageCursorsTable {

@@ -14,7 +14,7 @@ export async function readTrialUsage(
 ): Promise<string | null> {
   const { db, config, clock } = deps
   const account = await ensureAccount(db, config, organizationId, clock())
-  return isOnTrial(account, config) ? sumAmount(deps, organizationId) : null
+  return isOnTrial(account, config) ? sumAmount(deps, organizationId, { withoutEndpoints: true }) : null
 }
 
 /** Throws if billing blocks deployments that may have more instances than before. Locks the account. */
@@ -50,7 +50,9 @@ async function findStartBlock(deps: Deps, organizationId: number) {
   const account = await ensureAccount(db, config, organizationId, clock())
   const block = findBlock(account, config.billing)
   if (block !== null || !isOnTrial(account, config)) return block
-  return isUsedUp(deps, await sumAmount(deps, organizationId)) ? 'trial_credit_exhausted' : null
+  return isUsedUp(deps, await sumAmount(deps, organizationId, { withoutEndpoints: true }))
+    ? 'trial_credit_exhausted'
+    : null
 }
 
 /** How many instances an organization's deployments may have: any number without billing. */

@@ -16,7 +16,7 @@ export async function listEndedTrials(deps: Deps): Promise<number[]> {
   if (!config.billing.isOn) return ended
   for (const trial of await listActiveTrials(db)) {
     const { organization_id: organizationId, trial_exhausted_at: since } = trial
-    const used = await sumAmount(deps, organizationId)
+    const used = await sumAmount(deps, organizationId, { withoutEndpoints: true })
     if (new Exact(used).lt(config.billing.trialCredit)) {
       if (since !== null) await setTrialExhausted(db, organizationId, null)
     } else if (since === null) {

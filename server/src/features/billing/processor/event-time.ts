@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { RawBuilder } from 'kysely'
+import { endpointService } from '../../../base/meters.ts'
 import type { InvoicedUsage } from '../../../ports/payment-processor.ts'
 import { floorHour } from '../../metering/hours.ts'
 import type { BillingAccount } from '../account/store.ts'
@@ -20,7 +21,7 @@ export function isChargedBy(
 ): RawBuilder<boolean> {
   const { postpaid_since: since, usage_reported_through: through } = account
   if (since === null || through === null) return sql<boolean>`false`
-  return sql<boolean>`(NOT bucket.before_charging
+  return sql<boolean>`(NOT bucket.before_charging AND bucket.service_key <> ${endpointService}
     AND bucket.hour >= ${floorHour(since)}::timestamptz AND bucket.hour < ${through}::timestamptz
     AND coalesce(report.status, 'sent') = 'sent'
     AND coalesce(report.customer_id, ${customerId}) = ${customerId}

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { endpointService } from '../../../base/meters.ts'
 import type { Services } from '../../../services.ts'
 import type { UsageCheck } from '../../metering/anomalies.ts'
 import { isLive, subscriptionStatuses } from '../account/account-state.ts'
@@ -44,7 +45,7 @@ export function usageReportChecks({
             SELECT organization_id, account.subscription_status = ANY (${liveStatuses}) AS is_live, min(bucket.hour) AS hour
             FROM billing_accounts AS account JOIN usage_buckets AS bucket USING (organization_id)
             WHERE account.billing_mode = 'postpaid' AND bucket.sealed_at < ${clock()}::timestamptz - ${reportDeadline}
-              AND bucket.unit_amount > 0
+              AND bucket.unit_amount > 0 AND bucket.service_key <> ${endpointService}
               AND bucket.hour >= coalesce(account.usage_reported_through, date_trunc('hour', account.postpaid_since, 'UTC'))
               AND NOT bucket.before_charging
               AND NOT EXISTS (SELECT FROM usage_reports AS report WHERE report.organization_id = bucket.organization_id

@@ -21,7 +21,10 @@ export async function readAccountUsage(
   return {
     activeResources: (await countActive(db, organizationId)).instances,
     trialCredit: onTrial
-      ? toTrialCredit(config.billing.trialCredit, await sumAmount(deps, organizationId))
+      ? toTrialCredit(
+          config.billing.trialCredit,
+          await sumAmount(deps, organizationId, { withoutEndpoints: true }),
+        )
       : null,
   }
 }
