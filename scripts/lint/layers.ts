@@ -89,7 +89,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
   billing: ['audit', 'mail', 'organizations', 'metering', 'alerts', 'teams'],
   placement: ['catalog', 'metering'],
   'own-models': ['audit', 'organizations', 'catalog', 'placement'],
-  endpoints: ['audit', 'organizations', 'own-models'],
+  endpoints: ['audit', 'organizations', 'catalog', 'metering', 'own-models'],
   installation: ['accounts', 'second-factors', 'own-models', 'endpoints'],
   weights: ['catalog', 'own-models', 'placement'],
   deployments: [
@@ -104,6 +104,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
     'billing',
     'placement',
     'own-models',
+    'endpoints',
   ],
   members: [
     'audit',

@@ -145,6 +145,10 @@ export const errorCodes = {
   },
   team_exists: { kind: 'conflict', meaning: 'The organization has a team of this name.' },
   endpoint_exists: { kind: 'conflict', meaning: 'The organization has an endpoint of this name.' },
+  endpoint_in_use: {
+    kind: 'conflict',
+    meaning: 'The endpoint has active deployments; `deployment_ids` lists them.',
+  },
   too_many_endpoints: { kind: 'conflict', meaning: 'The organization has as many endpoints as it can.' },
   too_many_teams: { kind: 'conflict', meaning: 'The organization has as many teams as it can.' },
   deployments_active: {
@@ -192,6 +196,10 @@ export const errorCodes = {
     kind: 'conflict',
     meaning: 'The model has active deployments; `deployment_ids` lists them.',
   },
+  endpoint_model: {
+    kind: 'conflict',
+    meaning: 'The model belongs to an endpoint, which says what models it has.',
+  },
   catalog_model: { kind: 'forbidden', meaning: 'The model belongs to the installation.' },
   range_not_satisfiable: { kind: 'range_not_satisfiable', meaning: 'The file is shorter than the range.' },
   uploads_not_supported: { kind: 'invalid', meaning: 'The compute backend can not load uploaded files.' },
@@ -233,6 +241,10 @@ export const errorCodes = {
     meaning: 'The catalog does not offer this variant, or no instance type can run it.',
   },
   deployment_not_running: { kind: 'conflict', meaning: 'The deployment sleeps, starts, fails or has ended.' },
+  not_for_endpoints: {
+    kind: 'malformed',
+    meaning: 'The deployment uses an endpoint, which neither sleeps, scales nor takes options.',
+  },
   benchmark_running: { kind: 'conflict', meaning: 'Another benchmark of the deployment runs.' },
   model_not_measurable: {
     kind: 'conflict',
@@ -262,6 +274,7 @@ export const errorCodes = {
     kind: 'upstream_failed',
     meaning: 'The engine is unreachable or its response broke off.',
   },
+  endpoint_refused: { kind: 'upstream_failed', meaning: 'The endpoint of the model refuses its key.' },
   engine_response_invalid: {
     kind: 'upstream_failed',
     meaning: 'The engine’s response is not what the request asks for, such as a list with a missing item.',

@@ -16,6 +16,7 @@ export const formatNames: Readonly<Record<string, string>> = {
   coreml: 'Core ML',
   tensorflow: 'TensorFlow',
   nemo: 'NeMo',
+  endpoint: 'Endpoint',
   archive: 'Archive',
   other: 'Another format',
 }

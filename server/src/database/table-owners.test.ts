@@ -19,6 +19,10 @@ const sharedReads: Readonly<Record<string, { tables: readonly string[]; why: str
     tables: ['organizations', 'users'],
     why: 'the name and status of the organization of a domain, proven addresses',
   },
+  endpoints: {
+    tables: ['deployments'],
+    why: 'whether a deployment uses an endpoint, names that are aliases',
+  },
   installation: {
     tables: ['deployments'],
     why: 'whether an engine still uses a key derived from the old one',

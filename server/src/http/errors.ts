@@ -90,7 +90,9 @@ export const problemSchema = z
     deployment_ids: z
       .array(z.string())
       .optional()
-      .describe('With `deployments_active` and `model_in_use`: the deployments in question'),
+      .describe(
+        'With `deployments_active`, `model_in_use` and `endpoint_in_use`: the deployments in question',
+      ),
     reasons: z
       .array(z.string())
       .optional()

@@ -2,12 +2,14 @@
 
 /**
  * A `file` path is absolute, or relative to the folder of the catalog. An `upload` is in `DATA_DIR/models`.
- * `access`: the token of the installation (default), or of the organization that owns the model.
+ * `access`: the token of the installation (default), or of the organization that owns the model. An
+ * `endpoint` has the model already: its id, and the model's name there.
  */
 export type WeightSource =
   | { kind: 'file'; path: string }
   | { kind: 'url'; url: string; sha256?: string | undefined }
   | { kind: 'upload'; sha256: string; fileName: string }
+  | { kind: 'endpoint'; endpoint: string; model: string }
   | {
       kind: 'huggingface'
       repo: string
@@ -82,6 +84,9 @@ export interface ModelLora {
   weightBytes: number
   weights: WeightSource
 }
+
+/** The format of models that endpoints serve: their weights are unknown. */
+export const endpointFormat = 'endpoint'
 
 /** One exact model build. Each deployment stores a copy, so later catalog changes don't affect it. */
 export interface ModelVariant {

@@ -2,11 +2,21 @@
 
 import type { ModelType, ModelVariant } from '../../ports/model-variant.ts'
 
-/** The catalog file, a repository on the Hub at one commit, or an uploaded file. `bytes`: of all variants. */
+/** What a million tokens cost, as decimal strings in the main unit of the currency. */
+export interface TokenPrices {
+  input: string
+  output: string
+}
+
+/**
+ * The catalog file, a repository on the Hub at one commit, an uploaded file, or an endpoint's id with the
+ * model's name there. `bytes`: of all variants.
+ */
 export type ModelSource =
   | { kind: 'catalog' }
   | { kind: 'huggingface'; repository: string; commit: string; bytes: number }
   | { kind: 'upload'; fileName: string; bytes: number }
+  | { kind: 'endpoint'; endpoint: string; model: string; prices: TokenPrices | null }
 
 /** A variant in the catalog. `gated` means that the hub requires an accepted license and a token. */
 export interface CatalogVariant extends ModelVariant {

@@ -26,17 +26,28 @@ export const modelParams = z.object({
   model_id: unicodeText().meta({ description: 'Id in the catalog', examples: ['qwen2.5-instruct'] }),
 })
 
+export const tokenPrices = z.object({
+  input: z.string().describe('For a million tokens of prompts'),
+  output: z.string().describe('For a million generated tokens'),
+})
+
 const sourceBody = z
   .object({
     kind: z
-      .enum(['catalog', 'huggingface', 'upload'])
+      .enum(['catalog', 'huggingface', 'upload', 'endpoint'])
       .describe(
-        '`catalog` for the catalog file, `huggingface` for a repository on the Hub, `upload` for an uploaded file',
+        '`catalog` for the catalog file, `huggingface` for a repository on the Hub, `upload` for an uploaded file, `endpoint` for a server that runs the model already',
       ),
     repository: z.string().nullable().describe('The repository as owner/name; null for another kind'),
     commit: z.string().nullable().describe('The commit at which the repository was read'),
     file_name: z.string().nullable().describe('Name of an uploaded file'),
     bytes: count.nullable().describe('Size of the weights of all variants'),
+    endpoint_id: z.string().nullable().describe('Id of the endpoint that has the model'),
+    prices: tokenPrices
+      .nullable()
+      .describe(
+        'What tokens cost at the endpoint, in the currency of the installation; null if nobody named prices',
+      ),
   })
   .describe('Where the model comes from')
 
@@ -129,7 +140,17 @@ export function toDeployableModelBody(
 }
 
 function toSourceBody(source: ModelSource): z.infer<typeof sourceBody> {
-  const none = { repository: null, commit: null, file_name: null, bytes: null }
+  const none = {
+    repository: null,
+    commit: null,
+    file_name: null,
+    bytes: null,
+    endpoint_id: null,
+    prices: null,
+  }
+  if (source.kind === 'endpoint') {
+    return { ...none, kind: source.kind, endpoint_id: source.endpoint, prices: source.prices }
+  }
   if (source.kind !== 'upload') return { ...none, ...source }
   const { kind, fileName, bytes } = source
   return { ...none, kind, file_name: fileName, bytes }

@@ -37,6 +37,7 @@ const weightsSchema: z.ZodType<WeightSource> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('file'), path: z.string() }),
   z.object({ kind: z.literal('url'), url: z.string(), sha256: z.string().optional() }),
   z.object({ kind: z.literal('upload'), sha256: z.string(), fileName: z.string() }),
+  z.object({ kind: z.literal('endpoint'), endpoint: z.string(), model: z.string() }),
   z.object({
     kind: z.literal('huggingface'),
     repo: z.string(),
@@ -94,6 +95,12 @@ const sourceSchema: z.ZodType<ModelSource> = z.discriminatedUnion('kind', [
     bytes: z.number(),
   }),
   z.object({ kind: z.literal('upload'), fileName: z.string(), bytes: z.number() }),
+  z.object({
+    kind: z.literal('endpoint'),
+    endpoint: z.string(),
+    model: z.string(),
+    prices: z.object({ input: z.string(), output: z.string() }).nullable(),
+  }),
 ])
 
 const loraSchema = z.object({

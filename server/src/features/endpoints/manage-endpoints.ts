@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { ApplicationError, NotFoundError, invalidField } from '../../base/errors.ts'
 import type { Viewer } from '../../base/viewer.ts'
@@ -5,14 +6,26 @@ import { violatesUnique } from '../../database/connect.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import { recordAction } from '../audit/record-action.ts'
+import { replaceEndpointModels } from '../catalog/endpoint-models.ts'
+import { holdNames } from '../catalog/hold-names.ts'
+import type { TokenPrices } from '../catalog/model.ts'
+import { setEndpointPrices } from '../metering/endpoint-prices.ts'
 import { holdMembership } from '../organizations/memberships.ts'
 import { askEndpoint } from './ask-endpoint.ts'
 import type { EndpointFinding } from './ask-endpoint.ts'
 import { requireReachable } from './base-url.ts'
 import { decryptEndpointKey, encryptEndpointKey } from './endpoint-keys.ts'
-import { findEndpoint, isNameTaken, lockEndpoints } from './store.ts'
+import {
+  findEndpoint,
+  isNameTaken,
+  listActiveDeployments,
+  listAliases,
+  listEndpointModels,
+  lockEndpoint,
+  lockEndpoints,
+} from './store.ts'
 import type { Endpoint } from './store.ts'
-import type { EndpointModel, EndpointPrices } from './tables.ts'
+import type { EndpointModel } from './tables.ts'
 
 /** How many endpoints an organization may have. */
 export const maxEndpoints = 100
@@ -29,7 +42,7 @@ export interface EndpointSettings {
   header: string | null
   /** null for all that the endpoint lists */
   models: EndpointModel[] | null
-  prices: EndpointPrices | null
+  prices: TokenPrices | null
 }
 
 /** Undefined members stay. */
@@ -85,8 +98,11 @@ export async function addEndpoint(
       })
       .execute()
       .catch(refuseTwin)
+    if (prices !== null) await setPrices(deps, transaction, { organizationId, id }, prices)
     await record(transaction, viewer, 'endpoint.created', { id, name }, { ...describeSettings(settings) })
-    return (await findEndpoint(transaction, organizationId, id))!
+    const added = (await findEndpoint(transaction, organizationId, id))!
+    await publishModels(transaction, added)
+    return added
   })
   return { endpoint, finding }
 }
@@ -126,6 +142,10 @@ export async function changeEndpoint(
       .where('organization_id', '=', organizationId)
       .execute()
       .catch(refuseTwin)
+    if (prices !== undefined && !isDeepStrictEqual(prices, before.prices)) {
+      await setPrices(deps, transaction, { organizationId, id }, prices)
+    }
+    await publishModels(transaction, (await findEndpoint(transaction, organizationId, id))!)
     await record(
       transaction,
       viewer,
@@ -138,13 +158,20 @@ export async function changeEndpoint(
   return getEndpoint(deps, viewer, id)
 }
 
-/** Removes an endpoint with its key. */
+/** Removes an endpoint with its key and its models. Throws `endpoint_in_use` while a deployment uses it. */
 export async function removeEndpoint({ db }: Pick<Deps, 'db'>, viewer: Viewer, id: string): Promise<void> {
   const { organizationId } = viewer
   await db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
     await lockEndpoints(transaction, organizationId)
-    const { name } = (await findEndpoint(transaction, organizationId, id)) ?? refuseUnknown()
+    const endpoint = (await lockEndpoint(transaction, organizationId, id)) ?? refuseUnknown()
+    const { name } = endpoint
+    const deploymentIds = await listActiveDeployments(transaction, organizationId, id)
+    if (deploymentIds.length > 0) {
+      const message = `${name} has active deployments. Terminate them first.`
+      throw new ApplicationError('endpoint_in_use', message, { facts: { deployment_ids: deploymentIds } })
+    }
+    await replaceEndpointModels(transaction, organizationId, endpoint, [], [])
     await transaction
       .deleteFrom('endpoints')
       .where('id', '=', id)
@@ -176,14 +203,34 @@ async function ask(
   const finding = await askEndpoint(deps, { baseUrl, header, key }, endpoint.chosen_models)
   await db.transaction().execute(async (transaction) => {
     await alsoDo(transaction)
-    await transaction
+    const stored = await transaction
       .updateTable('endpoints')
       .set(toStatus(finding, clock(), endpoint.listed_models))
       .where('id', '=', id)
       .where('revision', '=', revision)
-      .execute()
+      .returningAll()
+      .executeTakeFirst()
+    if (stored !== undefined) await publishModels(transaction, stored)
   })
   return finding
+}
+
+/** Brings the organization's catalog up to date with an endpoint. */
+async function publishModels(transaction: DatabaseTransaction, endpoint: Endpoint): Promise<void> {
+  const { organization_id: organizationId } = endpoint
+  await holdNames(transaction, organizationId)
+  const aliases = await listAliases(transaction, organizationId)
+  await replaceEndpointModels(transaction, organizationId, endpoint, listEndpointModels(endpoint), aliases)
+}
+
+function setPrices(
+  { clock, config }: Deps,
+  transaction: DatabaseTransaction,
+  { organizationId, id: endpointId }: { organizationId: number; id: string },
+  prices: TokenPrices | null,
+): Promise<void> {
+  const { currency } = config.billing
+  return setEndpointPrices(transaction, { organizationId, endpointId }, { prices, currency }, clock())
 }
 
 /** The columns of a finding. An endpoint that is away keeps the models that it listed. */

@@ -122,11 +122,11 @@ export function endpointRoutes(app: App, deps: Deps): void {
       config: manage,
       schema: {
         operationId: 'deleteEndpoint',
-        summary: 'Delete an endpoint and its key',
+        summary: 'Delete an endpoint with its key and its models',
         tags,
         params: endpointParams,
         response: { 204: noContent },
-        errors: ['not_found'],
+        errors: ['not_found', 'endpoint_in_use'],
       },
     },
     async ({ params, viewer }, reply) => {

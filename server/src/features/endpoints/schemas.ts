@@ -77,7 +77,8 @@ const prices = z.strictObject({
   output: price.describe('For a million generated tokens'),
 })
 
-const priceMeaning = 'What tokens cost at the endpoint, in the currency of the installation'
+const priceMeaning =
+  'What tokens cost at the endpoint, in the currency of the installation. Usage and budgets count it. A change counts from the next hour on'
 
 export const createEndpointBody = z
   .strictObject({

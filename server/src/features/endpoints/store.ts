@@ -22,13 +22,16 @@ export async function findEndpoint(
   organizationId: number,
   id: string,
 ): Promise<Endpoint | undefined> {
+  return selectOne(db, organizationId, id)?.executeTakeFirst()
+}
+
+function selectOne(db: Database, organizationId: number, id: string) {
   if (!isUuid(id)) return undefined
   return db
     .selectFrom('endpoints')
     .selectAll()
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
-    .executeTakeFirst()
 }
 
 /** Whether an endpoint of the organization has a name, whatever the case of its letters. */
@@ -66,4 +69,53 @@ export function listEndpointModels({
     ...model,
     context_tokens: model.context_tokens ?? found.get(model.name)?.context_tokens ?? null,
   }))
+}
+
+/** Finds an endpoint and locks it, so that no deployment begins to use it until the transaction ends. */
+export function lockEndpoint(
+  transaction: DatabaseTransaction,
+  organizationId: number,
+  id: string,
+): Promise<Endpoint | undefined> {
+  return (
+    selectOne(transaction, organizationId, id)?.forUpdate().executeTakeFirst() ?? Promise.resolve(undefined)
+  )
+}
+
+/** Keeps an endpoint until the transaction ends. False if there is none. */
+export async function holdEndpoint(
+  transaction: DatabaseTransaction,
+  organizationId: number,
+  id: string,
+): Promise<boolean> {
+  return (await selectOne(transaction, organizationId, id)?.forKeyShare().executeTakeFirst()) !== undefined
+}
+
+/** The deployments on an endpoint that have not ended, oldest first. */
+export async function listActiveDeployments(
+  db: Database,
+  organizationId: number,
+  id: string,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('deployments')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where(sql`variant #>> '{weights,endpoint}'`, '=', id)
+    .where('status', 'not in', ['failed', 'terminated'])
+    .orderBy('created_at')
+    .execute()
+  return rows.map((row) => row.id)
+}
+
+/** The aliases of an organization's deployments. */
+export async function listAliases(db: Database, organizationId: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('deployments')
+    .select('alias')
+    .where('organization_id', '=', organizationId)
+    .where('alias', 'is not', null)
+    .where('status', 'not in', ['terminating', 'terminated'])
+    .execute()
+  return rows.flatMap(({ alias }) => alias ?? [])
 }

@@ -1,5 +1,6 @@
 import type { ColumnType } from 'kysely'
 import type { ModelType } from '../../ports/model-variant.ts'
+import type { TokenPrices } from '../catalog/model.ts'
 
 declare module '../../database/tables.ts' {
   interface Tables {
@@ -19,12 +20,6 @@ export interface EndpointModel {
   context_tokens: number | null
 }
 
-/** What a million tokens cost, as decimal strings in the main unit of the currency. */
-export interface EndpointPrices {
-  input: string
-  output: string
-}
-
 /** A column of JSON, written as text. */
 type Json<Value> = ColumnType<Value, string, string>
 
@@ -39,7 +34,7 @@ export interface EndpointsTable {
   key: Buffer | null
   chosen_models: ColumnType<EndpointModel[] | null, string | null, string | null>
   listed_models: Json<EndpointModel[]>
-  prices: ColumnType<EndpointPrices | null, string | null, string | null>
+  prices: ColumnType<TokenPrices | null, string | null, string | null>
   status: EndpointStatus
   status_message: string | null
   checked_at: Date

@@ -61,7 +61,7 @@ export async function changeModel(
   })
 }
 
-/** Removes a model with its uploaded file. Throws `model_in_use` while a deployment uses it. */
+/** Removes a model with its uploaded file. Throws `model_in_use` while a deployment uses it, `endpoint_model`. */
 export async function removeModel(
   deps: Pick<Services, 'db' | 'config' | 'modelStore'>,
   viewer: Viewer,
@@ -70,7 +70,11 @@ export async function removeModel(
   const { organizationId } = viewer
   const uploads = await deps.db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
-    const { model_name: name } = await findOwnModel(transaction, organizationId, id)
+    const { model_name: name, entry } = await findOwnModel(transaction, organizationId, id)
+    if (entry.source.kind === 'endpoint') {
+      const message = `${name} is a model of the endpoint ${entry.provider}. Disable it, or choose other models of the endpoint.`
+      throw new ApplicationError('endpoint_model', message)
+    }
     const deploymentIds = await listActiveDeployments(transaction, organizationId, name)
     if (deploymentIds.length > 0) {
       const message = `${name} has active deployments. Terminate them first, or disable the model so that nobody deploys it again.`

@@ -25,7 +25,7 @@ export async function readBaseShapes(
   try {
     if (weights.kind === 'file') return isGguf ? await readFileShapes(weights.path) : null
     if (weights.kind === 'upload') return await readUploadShapes(deps, weights.sha256)
-    if (weights.kind === 'url') return null
+    if (weights.kind === 'url' || weights.kind === 'endpoint') return null
     const token = organizationId === null ? null : await findWeightToken(deps, organizationId, weights)
     const session = deps.hub.open(token ?? null)
     const repository = await session.describe(weights.repo, weights.revision)

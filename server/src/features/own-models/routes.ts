@@ -131,7 +131,7 @@ export function ownModelRoutes(app: App, deps: InspectDeps): void {
         tags,
         params: modelParams,
         response: { 204: noContent },
-        errors: ['not_found', 'catalog_model', 'model_in_use'],
+        errors: ['not_found', 'catalog_model', 'endpoint_model', 'model_in_use'],
       },
     },
     async ({ params, viewer }, reply) => {

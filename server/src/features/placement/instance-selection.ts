@@ -1,5 +1,6 @@
 import { formatMemory } from '../../base/format-bytes.ts'
 import type { RuntimeOffer } from '../../ports/model-runtime.ts'
+import { endpointFormat } from '../../ports/model-variant.ts'
 import type { EngineOptions, ModelLora, ModelVariant } from '../../ports/model-variant.ts'
 import type { RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
 import { findEngine, findEngineIncompatibility } from '../catalog/engine-choice.ts'
@@ -98,9 +99,11 @@ export function selectInstance(
   rules: SelectionRules,
   refused: readonly RefusedOffer[],
 ): SelectionResult {
+  if (variant.format === endpointFormat) return selectEndpoint(variant, offers, rules, refused)
   const { instanceType: wanted } = rules
   const isWanted = ({ offer }: Evaluation) => wanted === undefined || offer.instanceType === wanted
-  const evaluations = offers
+  const hardware = offers.filter(isHardware)
+  const evaluations = hardware
     .toSorted(compareOffers)
     .map((offer) => evaluateOffer(offer, variant, rules, refused))
     .toSorted((one, other) => Number(isWanted(other)) - Number(isWanted(one)))
@@ -111,7 +114,7 @@ export function selectInstance(
   const sizing = chosen === undefined ? null : sizeOffer(variant, chosen.offer, rules)
   if (chosen === undefined || sizing === null) {
     const smallest = findSmallest(rejected)
-    const reason = explainInfeasible(rejected, smallest, offers, wanted) + describeAway(rules)
+    const reason = explainInfeasible(rejected, smallest, hardware, wanted) + describeAway(rules)
     return {
       outcome: 'infeasible',
       reason,
@@ -145,6 +148,49 @@ export function selectInstance(
     considered: considered.map(toConsideredOffer),
     memoryBytes: chosen.estimate?.totalBytes ?? null,
   }
+}
+
+function isHardware({ formats }: Pick<PricedOffer, 'formats'>): boolean {
+  return !formats.includes(endpointFormat)
+}
+
+/** As many requests as engines take that share their memory */
+const endpointSequences = 256
+
+/** An endpoint has the model already, so nothing is sized. */
+function selectEndpoint(
+  variant: ModelVariant,
+  offers: readonly PricedOffer[],
+  { minimums, instanceType: wanted }: SelectionRules,
+  refused: readonly RefusedOffer[],
+): SelectionResult {
+  const { contextLength: contextTokens } = variant
+  const infeasible = (reason: string, considered: ConsideredOffer[]): SelectionResult => {
+    return { outcome: 'infeasible', reason, isInUse: false, considered, memoryBytes: null }
+  }
+  const offer = offers.find((each) => !isHardware(each))
+  if (offer === undefined) {
+    const message = `${variant.modelName} is a model of an endpoint. This server uses none: its operator can name \`endpoints\` in RUNTIME.`
+    return infeasible(message, [])
+  }
+  const lack =
+    (minimums.contextTokens ?? 0) > contextTokens
+      ? `A context of ${minimums.contextTokens} tokens is more than the ${contextTokens} tokens that the model has.`
+      : wanted !== undefined && wanted !== offer.instanceType
+        ? `Endpoints serve this model, not ${wanted}.`
+        : isRefused(offer, refused)
+          ? 'The endpoint is gone.'
+          : null
+  const reason = lack ?? 'The endpoint that has the model serves it. Berth starts nothing.'
+  const considered = [{ offer, fits: lack === null, isTooSmall: false, isInUse: false, reason }]
+  if (lack !== null) return infeasible(lack, considered)
+  const sizing: Sizing = {
+    capacity: { contextTokens, parallelSequences: endpointSequences },
+    estimate: { weightBytes: 0, cacheBytes: 0, overheadBytes: 0, totalBytes: 0 },
+    limitedBy: { context: 'model', sequences: 'engine' },
+  }
+  const selection = { offer, sizing, memoryBytes: 0, reason }
+  return { outcome: 'selected', selection, considered, memoryBytes: 0 }
 }
 
 /** The name of an offer in sentences. */

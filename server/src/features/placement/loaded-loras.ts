@@ -16,6 +16,8 @@ function identify(weights: WeightSource): string {
       return weights.url
     case 'upload':
       return weights.sha256
+    case 'endpoint':
+      return JSON.stringify([weights.endpoint, weights.model])
     case 'huggingface':
       return JSON.stringify([weights.repo, weights.revision, weights.files])
   }

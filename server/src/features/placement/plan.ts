@@ -4,7 +4,7 @@ import type { EngineOptions, ModelVariant } from '../../ports/model-variant.ts'
 import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../base/errors.ts'
 import { findVariant, listMatchingVariants } from '../catalog/model.ts'
-import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
+import type { CatalogModel, CatalogVariant, TokenPrices, VariantChoice } from '../catalog/model.ts'
 import { findRequestedModel, listDeployableModels } from '../catalog/find-variant.ts'
 import { requireEngineOptions } from '../catalog/engine-options.ts'
 import { findAlternatives } from './alternatives.ts'
@@ -21,6 +21,8 @@ type Deps = Pick<Services, 'db' | 'runtimes' | 'clock' | 'config' | 'log' | 'pri
 
 export interface DeploymentPlan {
   choice: ChosenVariant
+  /** null if its tokens cost what the price list says */
+  tokenPrices: TokenPrices | null
   result: SelectionResult
   alternatives: Alternatives
   /** Median of the last starts in the organization; null before the first */
@@ -47,7 +49,11 @@ export async function planDeployment(
   const startSeconds = await readUsualStartSeconds(deps.db, organizationId, variant)
   const alternatives = findAlternatives(variant, result, rules)
   const command = await describeCommand(deps, variant, result, engineOptions)
-  return { choice, result, alternatives, startSeconds, command }
+  return { choice, tokenPrices: tokenPricesOf(model), result, alternatives, startSeconds, command }
+}
+
+function tokenPricesOf({ source }: CatalogModel): TokenPrices | null {
+  return source.kind === 'endpoint' ? source.prices : null
 }
 
 async function describeCommand(
@@ -118,6 +124,8 @@ export async function readDefaults(
 export interface Placement {
   modelId: string
   variant: ModelVariant
+  /** null if its tokens cost what the price list says */
+  tokenPrices: TokenPrices | null
   result: SelectionResult
 }
 
@@ -125,10 +133,11 @@ export interface Placement {
 export async function listPlacements(deps: Deps, organizationId: number): Promise<Placement[]> {
   const models = await listDeployableModels(deps, organizationId)
   const { offers, rules } = await readRuntime(deps)
-  return models.flatMap(({ id, variants }) =>
-    variants.map((variant) => ({
-      modelId: id,
+  return models.flatMap((model) =>
+    model.variants.map((variant) => ({
+      modelId: model.id,
       variant,
+      tokenPrices: tokenPricesOf(model),
       result: selectInstance(variant, offers, rules, []),
     })),
   )

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { RuntimeOffer } from '../../ports/model-runtime.ts'
 import { count } from '../../http/schemas.ts'
+import { tokenPrices } from '../catalog/schemas.ts'
 import type { Alternative } from './alternatives.ts'
 import type { DeploymentPlan, Placement } from './plan.ts'
 
@@ -56,6 +57,9 @@ const choice = {
   cluster_id: clusterId,
   gpu_count: count.nullable().describe('0 for a CPU instance'),
   price_per_hour: hourlyPrice,
+  token_prices: tokenPrices
+    .nullable()
+    .describe('What tokens cost at the endpoint that has the model, in `currency`; null for other models'),
   memory_bytes: neededMemory,
   weight_bytes: count.nullable().describe('Estimated size of the weights, which are downloaded once'),
   context_tokens: contextTokens,
@@ -158,7 +162,7 @@ function toAlternative(given: Alternative | null): z.infer<typeof alternative> {
   }
 }
 
-function toChoice(result: Placement['result']) {
+function toChoice({ result, tokenPrices: prices }: Pick<Placement, 'result' | 'tokenPrices'>) {
   const selection = result.outcome === 'selected' ? result.selection : null
   const { offer, sizing } = selection ?? {}
   return {
@@ -168,6 +172,7 @@ function toChoice(result: Placement['result']) {
     ...toCluster(offer),
     gpu_count: offer?.gpuCount ?? null,
     price_per_hour: offer?.pricePerHour ?? null,
+    token_prices: prices,
     memory_bytes: result.memoryBytes,
     weight_bytes: sizing === undefined ? null : Math.ceil(sizing.estimate.weightBytes),
     context_tokens: sizing?.capacity.contextTokens ?? null,
@@ -186,14 +191,15 @@ function toVariantFields({ format, sizeInBillions, quantization }: Placement['va
 }
 
 export function toPlanBody(
-  { choice: { variant, reason }, result, alternatives, startSeconds, command }: DeploymentPlan,
+  { choice: { variant, reason }, alternatives, startSeconds, command, ...plan }: DeploymentPlan,
   currency: string,
 ): z.infer<typeof planBody> {
+  const { result } = plan
   const selection = result.outcome === 'selected' ? result.selection : null
   const explanation = result.outcome === 'selected' ? result.selection.reason : result.reason
   return {
     ...toVariantFields(variant),
-    ...toChoice(result),
+    ...toChoice(plan),
     region: selection?.offer.region ?? null,
     currency,
     start_seconds: startSeconds,
@@ -213,11 +219,11 @@ export function toPlanBody(
   }
 }
 
-export function toPlacementBody({ modelId, variant, result }: Placement): z.infer<typeof placementBody> {
+export function toPlacementBody({ modelId, variant, ...placed }: Placement): z.infer<typeof placementBody> {
   return {
     model_id: modelId,
     model_name: variant.modelName,
     ...toVariantFields(variant),
-    ...toChoice(result),
+    ...toChoice(placed),
   }
 }
