@@ -3,7 +3,7 @@ import { unescape as decodeText } from 'node:querystring'
 import { z } from 'zod'
 import { commaList, commandLine, oneOf, optionalText, positiveNumber, size, wholeNumber } from './values.ts'
 
-const runtimeNames = ['local', 'xinference', 'kubernetes'] as const
+const runtimeNames = ['local', 'xinference', 'kubernetes', 'endpoints'] as const
 export type RuntimeName = (typeof runtimeNames)[number]
 
 /** The compute backends, their engines, and when their hardware is released. */

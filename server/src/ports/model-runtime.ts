@@ -145,6 +145,16 @@ export interface EngineEndpoint {
   baseUrl: string
 }
 
+/** How an engine that others run is reached now. */
+export interface OutsideEngine {
+  /** Like that of `EngineEndpoint` */
+  baseUrl: string
+  /** The value of the header; null for none */
+  authorization: string | null
+  /** The header's name; null for `Authorization` */
+  header: string | null
+}
+
 /**
  * When an engine lost with its instance was last known to work: billing ends there. `unknown`: the loss
  * counts from the first observation without it. Undefined if the instance remains.
@@ -291,6 +301,11 @@ export interface ModelRuntime {
    * don't use the spec's `apiKey` as a bearer token. `refused` is a header that got a 401.
    */
   authorizeEngine?(baseUrl: string, refused?: string | null): Promise<string | null>
+  /**
+   * Finds an engine that others run, by the address that `ensureEngine` gave. Defined only for runtimes that
+   * start nothing: requests leave the installation, and deployments neither sleep nor scale.
+   */
+  reachEngine?(engineUrl: string): Promise<OutsideEngine>
   /** Reads an error response; null if callers may see it unchanged. Undefined if all have OpenAI's shape. */
   readEngineError?(response: EngineErrorResponse): EngineError | null
   /** The only name that an engine accepts; for runtimes that can't choose it, or need one for each engine. */

@@ -8,6 +8,7 @@ import { createSmtpMailer } from '../adapters/mailer/smtp.ts'
 import { createHuggingFaceHub } from '../adapters/model-hub/hugging-face.ts'
 import { createDiskStore } from '../adapters/model-store/disk.ts'
 import { withLeftFiles } from '../adapters/model-store/left-files.ts'
+import { createEndpointsRuntime } from '../adapters/model-runtime/endpoints/runtime.ts'
 import { joinRuntimes } from '../adapters/model-runtime/join-runtimes.ts'
 import { createLocalRuntime } from '../adapters/model-runtime/local/runtime.ts'
 import { withWarmUp } from '../adapters/model-runtime/warm-up.ts'
@@ -22,6 +23,7 @@ import type { Database } from '../database/tables.ts'
 import { mainProtocols } from '../features/inference/protocols/protocols.ts'
 import { pickInstanceTypes } from '../features/placement/instance-types-file.ts'
 import type { Jobs } from '../jobs/queue.ts'
+import type { EndpointDirectory } from '../ports/endpoint-directory.ts'
 import type { IdentityProvider } from '../ports/identity-provider.ts'
 import type { Mailer } from '../ports/mailer.ts'
 import type { ModelHub } from '../ports/model-hub.ts'
@@ -77,7 +79,8 @@ export async function createRuntimes(
   try {
     for (const name of listRuntimes(config)) {
       const runtime = await openRuntime(name, config, instanceTypes, services)
-      opened.push(withWarmUp(runtime, mainProtocols))
+      // Nothing starts at an endpoint, and a request costs its owner money.
+      opened.push(runtime.reachEngine === undefined ? withWarmUp(runtime, mainProtocols) : runtime)
     }
   } catch (error) {
     await Promise.allSettled(opened.map((runtime) => runtime.close()))
@@ -101,15 +104,17 @@ interface RuntimeServices {
   modelStore: ModelStore
   /** Derives the key of the own cluster */
   secretKey: string
+  endpoints: EndpointDirectory
 }
 
-function openRuntime(
+async function openRuntime(
   name: RuntimeName,
   config: Config,
   instanceTypes: readonly InstanceType[],
   services: RuntimeServices,
 ): Promise<ModelRuntime> {
-  const { log, clock, observedTime, modelStore } = services
+  const { log, clock, observedTime, modelStore, endpoints } = services
+  if (name === 'endpoints') return createEndpointsRuntime({ directory: endpoints, clock })
   if (name === 'xinference') return openXinference(config, instanceTypes, services)
   if (name === 'kubernetes') return openKubernetes(config, config.kubernetes!, instanceTypes, log)
   return createLocalRuntime({

@@ -17,6 +17,7 @@ import { listenToNotifications } from '../database/notifications.ts'
 import { readCatalogFile } from '../features/catalog/sources/file.ts'
 import { createSessionCache } from '../features/sessions/session-cache.ts'
 import { replaceCatalog } from '../features/catalog/replace-catalog.ts'
+import { createEndpointDirectory } from '../features/endpoints/endpoint-directory.ts'
 import { checkSecretKey } from '../features/installation/check-secret-key.ts'
 import { readInstanceTypesFile } from '../features/placement/instance-types-file.ts'
 import { openInference } from '../features/inference/open-inference.ts'
@@ -88,7 +89,8 @@ export async function createApplication(config: Config, overrides: Overrides = {
     assertChargeable(prices, clock(), payments.maxPrices)
     const modelStore = await createModelStore(config, log, clock)
     opened.defer(() => modelStore.close())
-    const runtimeServices = { log, clock, observedTime: hostTime, modelStore, secretKey }
+    const endpoints = createEndpointDirectory({ db, secretKey })
+    const runtimeServices = { log, clock, observedTime: hostTime, modelStore, secretKey, endpoints }
     const runtimes =
       overrides.runtime === undefined
         ? await createRuntimes(config, instanceTypes, runtimeServices)

@@ -40,6 +40,7 @@ export async function waitUntilDrained(server: TestServer, engine: MisbehavingEn
     inference.inFlight.total,
     inference.admission.queued,
     inference.client.size(),
+    inference.outside.size(),
     engine.open(),
   ]
   await vi.waitFor(() => expect(remaining()).toEqual([0, 0, 0, 0]), { timeout: 20_000 })

@@ -13,8 +13,8 @@ const choiceText = optionalField(
 
 const sizeInBillions = z
   .union(
-    [z.number().positive(), z.string().regex(/^(?=.*[1-9])\d{1,6}([._]\d{1,6})?$/)],
-    'Enter a size greater than 0, such as 7, 1.5, "1.5" or "1_5".',
+    [z.number().nonnegative(), z.string().regex(/^\d{1,6}([._]\d{1,6})?$/)],
+    'Enter a size, such as 7, 1.5, "1.5" or "1_5".',
   )
   .transform((value) => (typeof value === 'string' ? Number(value.replace('_', '.')) : value))
   .meta({ examples: [7, 1.5, '1.5', '1_5'] })
@@ -84,7 +84,9 @@ export const createDeploymentBody = z
       .min(1, 'Enter the name of a catalog model.')
       .describe('Name or id of a catalog model, in any case'),
     model_format: choiceText.describe('Format of the weights, such as `ggufv2`'),
-    model_size_in_billions: optionalField(sizeInBillions).describe('Parameters in billions'),
+    model_size_in_billions: optionalField(sizeInBillions).describe(
+      'Parameters in billions; 0 if it is unknown',
+    ),
     quantization: choiceText.describe('Quantization of the weights, such as `q4_k_m`'),
     ...minimums,
     instance_type: choiceText.describe('The only instance type that may serve, such as `local-cpu`'),

@@ -88,7 +88,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         tags,
         body: createDeploymentBody,
         response: { 201: deploymentBody },
-        errors: [...deploymentErrors, 'alias_taken', 'runtime_unavailable'],
+        errors: [...deploymentErrors, 'alias_taken', 'not_for_endpoints', 'runtime_unavailable'],
       },
     },
     async (request, reply) => {
@@ -168,7 +168,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
           'serves until a larger instance takes over, and says so in `waiting_for`; without room for both, it moves when its engine starts ' +
           'next. A change with which no engine starts is taken back, and an event says why. The owner and admins of the organization may share it. ' +
-          'The alias of a shared deployment belongs to its owner: another owner gets a 409 `alias_taken`, and an admin moves it.',
+          'The alias of a shared deployment belongs to its owner: another owner gets a 409 `alias_taken`, and an admin moves it. ' +
+          'A model of an endpoint takes no settings of what Berth starts: a 400 `not_for_endpoints` names them.',
         tags,
         params: deploymentParams,
         querystring: deploymentQuery,
@@ -180,6 +181,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'deployment_ended',
           'no_feasible_instance',
           'adapter_not_supported',
+          'not_for_endpoints',
           'resource_limit_reached',
           'payment_past_due',
           'account_suspended',
@@ -229,7 +231,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         params: deploymentParams,
         querystring: deploymentQuery,
         response: { 200: deploymentBody },
-        errors: ['not_found', 'deployment_ended'],
+        errors: ['not_found', 'deployment_ended', 'not_for_endpoints'],
         conflicts: ['deployment_not_ready'],
       },
     },

@@ -2,6 +2,7 @@ import type { ProxySettings } from '../../config/proxy.ts'
 import { createBufferPool } from '../../gateway/buffer-pool.ts'
 import { createCircuitBreakers } from '../../gateway/circuit-breakers.ts'
 import { createUpstreamClient } from '../../gateway/upstream-client/client.ts'
+import { openOutside } from '../../gateway/upstream-client/open-outside.ts'
 import type { UpstreamTimeouts } from '../../gateway/upstream-client/upstream.ts'
 import { createTimeSlices } from '../../gateway/time-slices.ts'
 import { createWriteBatch } from '../../gateway/write-batch.ts'
@@ -46,6 +47,7 @@ export async function openInference(
   const traces = tracesEndpoint === null ? null : await openTraces(tracesEndpoint, deps.config.proxy)
   const writeBatch = createWriteBatch()
   const client = createUpstreamClient(timeouts, writeBatch)
+  const outside = createUpstreamClient(timeouts, writeBatch, openOutside(deps.config.endpoints))
   const breakers = createCircuitBreakers()
   const admission = new Admission(limits, breakers)
   const targets = createTargetCache(deps.notifications)
@@ -60,6 +62,7 @@ export async function openInference(
   const samples = sampleLoads(statistics, admission, waking)
   return {
     client,
+    outside,
     buffers: createBufferPool(bufferBytes),
     writeBatch,
     slices: createTimeSlices(sliceMilliseconds),
@@ -85,7 +88,7 @@ export async function openInference(
       members.close()
       openRequests.close()
       // Responses that were left end now, and their engines may have to count them.
-      await client.close()
+      await Promise.all([client.close(), outside.close()])
       await abortedRequests.close()
       await engineTotals.close()
       await statistics.close()

@@ -33,6 +33,7 @@ const inferenceErrors = [
   'insufficient_quota',
   'rate_limited',
   'upstream_unavailable',
+  'endpoint_refused',
   'engine_response_invalid',
   'upstream_timeout',
 ] as const

@@ -24,6 +24,7 @@ import type { Deployment } from '../state/store.ts'
 import { pickSettings } from '../state/settings-change.ts'
 import type { SharedWith } from '../state/shared-with.ts'
 import type { EngineSettings } from '../state/tables.ts'
+import { refuseEngineSettings, usesEndpoint } from './require-endpoint.ts'
 import { requireManager } from './require-manager.ts'
 import { requireSharees } from './require-sharees.ts'
 
@@ -49,7 +50,7 @@ export type DeploymentUpdate = {
  * Changes what a deployment must be able to serve, its alias, its policy, and its sharing. One that doesn't
  * serve yet moves to hardware that is large enough; a running one starts another instance first. Throws
  * `forbidden` if a member sets options of the engine, `deployment_ended`, `no_feasible_instance`,
- * `alias_taken` and `adapter_not_supported`.
+ * `alias_taken`, `adapter_not_supported` and `not_for_endpoints`.
  */
 export async function changeDeployment(
   deps: Deps,
@@ -66,6 +67,8 @@ export async function changeDeployment(
     const change = toChange(deployment, { ...update, adapters })
     if (change === null) return deployment
     const { columns, asksForMore } = change
+    if (usesEndpoint(deployment))
+      refuseEngineSettings(deployment.model_name, pickChanged(deployment, columns))
     if (columns.engine_options !== undefined) await requireAdmin(deps, viewer, deployment)
     await requireEngine(deps, deployment, columns)
     const next = { ...deployment, ...columns }
@@ -120,6 +123,14 @@ export async function changeDeployment(
     )
     if (changed !== undefined) return changed
   }
+}
+
+/** The columns that get another value. */
+function pickChanged(deployment: Deployment, columns: ChangedColumns): ChangedColumns {
+  const changed = Object.entries(columns).filter(
+    ([name, value]) => !isDeepStrictEqual(value, deployment[name as keyof ChangedColumns]),
+  )
+  return Object.fromEntries(changed)
 }
 
 type ChangedColumns = Partial<

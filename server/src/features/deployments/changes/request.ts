@@ -16,6 +16,7 @@ import { explainSelection } from '../state/resize.ts'
 import { insertDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 import { claimNames } from './claim-names.ts'
+import { refuseEngineSettings, requireEndpoint, usesEndpoint } from './require-endpoint.ts'
 import { requireAdmin } from '../state/access-deployment.ts'
 import { requireManager } from './require-manager.ts'
 import type { EngineOptions } from '../../../ports/model-variant.ts'
@@ -51,6 +52,13 @@ export async function requestDeployment(
     })
   }
   const { variant, reason, selection } = await chooseDeployable(deps, organizationId, input, requirements)
+  const isOfEndpoint = usesEndpoint({ model_format: variant.format })
+  if (isOfEndpoint) {
+    refuseEngineSettings(variant.modelName, {
+      ...(Object.keys(engineOptions).length > 0 && { engine_options: engineOptions }),
+      ...(requirements.parallelSequences !== null && { min_parallel_sequences: null }),
+    })
+  }
   requireEngineOptions(variant, deps.runtimes.engines, engineOptions)
   const pricePerHour = selection?.offer.pricePerHour ?? null
   const trialUse = await readTrialUsage(deps, organizationId)
@@ -61,6 +69,7 @@ export async function requestDeployment(
     // In the order of all writers, names are locked before rows.
     if (alias !== null) await holdNames(transaction, organizationId)
     await holdMembership(transaction, viewer)
+    await requireEndpoint(transaction, organizationId, variant)
     await assertCanDeploy(transaction, deps, organizationId, trialUse)
     await assertBudgetsAllow(transaction, deps, budgets, start)
     const deployment = await insertDeployment(
@@ -86,7 +95,7 @@ export async function requestDeployment(
         engine_options: JSON.stringify(engineOptions),
         managed_by: managedBy,
         managed_name: managedName,
-        idle_minutes: deps.config.defaultIdleMinutes,
+        idle_minutes: isOfEndpoint ? null : deps.config.defaultIdleMinutes,
         status: 'requested',
         created_at: at,
         updated_at: at,

@@ -9,11 +9,12 @@ import { beginTransition } from '../state/event-transition.ts'
 import type { TransitionOrigin } from '../state/event-transition.ts'
 import { updateOwnDeployment } from '../state/change-store.ts'
 import type { EventContent } from '../state/change-store.ts'
+import { usesEndpoint } from './require-endpoint.ts'
 import { isActive } from '../state/lifecycle.ts'
 import { findDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 
-/** Puts a deployment to sleep after its requests. Throws `deployment_not_ready` and `deployment_ended`. */
+/** Puts a deployment to sleep after its requests. Throws `deployment_not_ready`, `not_for_endpoints`. */
 export async function putToSleep(
   deps: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
@@ -24,6 +25,10 @@ export async function putToSleep(
     const { status, desired_state } = deployment
     requireActive(deployment)
     if (desired_state === 'asleep') return deployment
+    if (usesEndpoint(deployment)) {
+      const message = `${deployment.model_name} is a model of an endpoint, which never sleeps.`
+      throw new ApplicationError('not_for_endpoints', message)
+    }
     if (status !== 'running') {
       const message = `This deployment is ${status}. Only running deployments can be put to sleep.`
       throw new ApplicationError('deployment_not_ready', message, { kind: 'conflict' })

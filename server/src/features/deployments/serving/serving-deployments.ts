@@ -252,7 +252,8 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
     named.map(({ row }) => row.id),
   )
   return named.map(({ row, lora, order }) => {
-    const { modelType, format, engines: engineProfiles } = parseStoredVariant(row)
+    const { modelType, format, engines: engineProfiles, weights } = parseStoredVariant(row)
+    const ownName = weights.kind === 'endpoint' ? weights.model : null
     const shown = instances.get(row.id) ?? []
     return {
       deploymentId: row.id,
@@ -276,7 +277,7 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
       contextTokens: shown[0]?.context_tokens ?? null,
       instances: shown
         .filter((instance) => lora === null || hasLora(instance, lora.modelId))
-        .flatMap(toServingInstance),
+        .flatMap((instance) => toServingInstance(instance, ownName)),
     }
   })
 }
@@ -288,8 +289,10 @@ function isWaking({ status, desired_state, woken_at: wokenAt, recovery }: Deploy
   return wokenAt !== null && (status === 'provisioning' || status === 'deploying')
 }
 
-function toServingInstance(instance: Instance): ServingInstance[] {
-  const { id, status, runtime, engine_url: engineUrl, served_model_name: servedModelName } = instance
+/** `ownName`: what the engine calls the model, if Berth doesn't choose that; else null. */
+function toServingInstance(instance: Instance, ownName: string | null): ServingInstance[] {
+  const { id, status, runtime, engine_url: engineUrl } = instance
+  const servedModelName = ownName ?? instance.served_model_name
   if (status !== 'running' || engineUrl === null) return []
   const { context_tokens: contextTokens, parallel_sequences: parallelSequences } = instance
   const engineLoras = groupByFile(instance.adapters).map((loras) => loras.map(({ modelId }) => modelId))

@@ -1,4 +1,5 @@
 import { copyText } from '../../../base/copy-text.ts'
+import { InvalidResponse } from '../../../base/invalid-response.ts'
 import { truncateResponse } from '../../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import type { BatchedWrite } from '../../../gateway/write-batch.ts'
@@ -13,6 +14,7 @@ import { toInvalidResponse } from '../targets/gateway-errors.ts'
 import { DocumentTranslation, StreamTranslation } from './answer-translation.ts'
 import { EndGuard } from './end-guard.ts'
 import { HidingMeter, hideCachedTokens } from './hide-cached-tokens.ts'
+import { hideKey } from './hide-key.ts'
 import { translateEngineError } from './engine-errors.ts'
 import type { RelayDeps, RelayOwner, ResponseRelay, BodyMeter } from './response-relay.ts'
 import { openStreamMeter } from './stream-meter.ts'
@@ -146,6 +148,14 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
   }
 
   #switchToStream(bytes: Buffer): ResponseRelay {
+    const { status } = this.#head
+    if (status >= 400 && this.#owner.target.isOutside) {
+      const tooLong = new InvalidResponse(
+        `The endpoint responded with ${status} and a text that is too long.`,
+      )
+      this.#owner.fail(toInvalidResponse(tooLong), 'engine')
+      return this
+    }
     const hides = hidesCache(this.#owner)
     const length = this.#rewriter === null && !hides ? this.#head.length : null
     const edges = new EdgeMeter(this.#format, this.#check, this.#rewriter)
@@ -212,7 +222,7 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
   #sendError(): void {
     const head = this.#head
     const { arrival, target } = this.#owner
-    const body = this.#body()
+    const body = target.isOutside ? hideKey(this.#body(), target.authorization) : this.#body()
     const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
     const translated = translateEngineError(target.runtime, head.status, bytes, {
       servedModelName: target.servedModelName,

@@ -16,9 +16,10 @@ import type { Arrival } from '../arrival/caller.ts'
 import { writeEngineBody } from '../arrival/request-body.ts'
 import type { BodyMeter } from '../relay/response-relay.ts'
 import type { EngineTarget } from '../targets/targets.ts'
+import { judgeOutsideHead } from './judge-outside-head.ts'
 
 export interface EngineRequestDeps extends Pick<Services, 'db'> {
-  inference: { breakers: CircuitBreakers; client: UpstreamClient }
+  inference: { breakers: CircuitBreakers; client: UpstreamClient; outside: UpstreamClient }
 }
 
 /** The exchange that sends a request to an engine. */
@@ -104,20 +105,21 @@ export class EngineRequest implements ResponseHandler {
 
   #send(): void {
     const target = this.#target
-    const { breakers, client } = this.#deps.inference
+    const { breakers, client, outside } = this.#deps.inference
     const { arrival, traceparent } = this.#owner
     const { protocol, caller, request } = arrival
     const { enginePath: path } = protocol
     breakers.onSend(target.instanceId)
     this.#status = 0
     this.#sentAt = performance.now()
-    this.#call = client.send(
+    this.#call = (target.isOutside ? outside : client).send(
       target.origin,
       {
         path: target.basePath === '' ? path : target.basePath + path,
         streams: request.streams,
         requestId: caller.request.id,
         authorization: target.authorization,
+        keyHeader: target.keyHeader,
         traceparent,
         body: writeEngineBody(request, target),
       },
@@ -150,6 +152,12 @@ export class EngineRequest implements ResponseHandler {
     if (head.status < 500) breakers.onSuccess(this.#target.instanceId)
     else breakers.onFailure(this.#target.instanceId)
     this.#status = head.status
+    const unusable = this.#target.isOutside ? judgeOutsideHead(head, this.#target) : null
+    if (unusable !== null) {
+      this.abort()
+      this.#owner.giveUp(unusable, 'engine')
+      return null
+    }
     if (isRefusal(head.status) && this.#owner.dropsRefusals) {
       this.abort()
       this.#owner.giveUp(toRefusal(head, this.#target), null)

@@ -22,6 +22,7 @@ const unavailable: ReadonlySet<ErrorCode> = new Set([
   'deployment_not_ready',
   'model_not_found',
   'upstream_unavailable',
+  'endpoint_refused',
 ])
 
 /** The request does not fit a deployment. The first one's refusal is the answer; others are passed over. */

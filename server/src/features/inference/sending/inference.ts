@@ -18,6 +18,8 @@ import type { OpenRequests } from './revoke-access.ts'
 /** The state that the inference routes share between requests. */
 export interface Inference {
   client: UpstreamClient
+  /** For engines that others run, whose addresses are checked */
+  outside: UpstreamClient
   buffers: BufferPool
   writeBatch: WriteBatch
   /** For long request bodies */

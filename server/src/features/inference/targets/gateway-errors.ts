@@ -6,7 +6,7 @@ const retryAfterSeconds = 5
 
 /** The 504 or 502 for an engine that was not reached, broke off, or sent an invalid response. */
 export function toGatewayError(error: unknown): ApplicationError {
-  if (error instanceof ApplicationError && error.code === 'engine_response_invalid') return error
+  if (error instanceof ApplicationError && isForCaller(error)) return error
   if (error instanceof ApplicationError && error.code === 'runtime_unavailable') {
     return new ApplicationError('upstream_unavailable', error.message)
   }
@@ -14,6 +14,10 @@ export function toGatewayError(error: unknown): ApplicationError {
     return new ApplicationError('upstream_timeout', 'The engine did not respond in time.')
   }
   return new ApplicationError('upstream_unavailable', 'The engine can’t be reached.')
+}
+
+function isForCaller({ code }: ApplicationError): boolean {
+  return code === 'engine_response_invalid' || code === 'endpoint_refused'
 }
 
 /** The 502 for a complete response that makes no sense. */

@@ -31,6 +31,10 @@ export interface EngineTarget
   runtime: ModelRuntime
   /** Authorization header; null when the engine needs none. Replaced in place after the engine rejects it. */
   authorization: string | null
+  /** The name of that header; null for `authorization` */
+  keyHeader: string | null
+  /** Others run the engine: requests leave the installation, and its responses are not trusted. */
+  isOutside: boolean
   counts: TokenCounts
   adaptsRoles: boolean
   /** Names the engine in sentences */
@@ -136,7 +140,8 @@ async function toTarget(
 ): Promise<EngineTarget> {
   const { engineUrl, deploymentId, instanceId: engineId, modelUid, organizationId, cacheScope } = instance
   const runtime = runtimes.get(instance.runtime)
-  const { origin, pathname } = new URL(engineUrl)
+  const outside = (await runtime.reachEngine?.(engineUrl)) ?? null
+  const { origin, pathname } = new URL(outside?.baseUrl ?? engineUrl)
   const engine = findEngine(runtime, instance)
   const separation = instance.modelType === 'LLM' ? engine?.cacheSeparation : undefined
   const selected = selectLora(engine?.loras, instance)
@@ -160,9 +165,13 @@ async function toTarget(
     cacheOff: separation?.by === 'off' && cacheScope === 'member' && instance.sharedWith !== null,
     basePath: pathname.replace(/\/+$/, ''),
     authorization:
-      runtime.authorizeEngine === undefined
-        ? `Bearer ${deriveEngineKey(secretKey, deploymentId)}`
-        : await runtime.authorizeEngine(engineUrl),
+      outside !== null
+        ? outside.authorization
+        : runtime.authorizeEngine === undefined
+          ? `Bearer ${deriveEngineKey(secretKey, deploymentId)}`
+          : await runtime.authorizeEngine(engineUrl),
+    keyHeader: outside?.header ?? null,
+    isOutside: outside !== null,
   }
 }
 

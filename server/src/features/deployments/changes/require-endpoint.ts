@@ -1,0 +1,45 @@
+import { ApplicationError } from '../../../base/errors.ts'
+import type { DatabaseTransaction } from '../../../database/tables.ts'
+import { endpointFormat } from '../../../ports/model-variant.ts'
+import type { ModelVariant } from '../../../ports/model-variant.ts'
+import { holdEndpoint } from '../../endpoints/store.ts'
+import type { Deployment } from '../state/store.ts'
+
+/** Settings of what Berth starts */
+const settingsOfEngines = [
+  'min_instances',
+  'max_instances',
+  'idle_minutes',
+  'yields',
+  'target_concurrency',
+  'schedules',
+  'min_parallel_sequences',
+  'cache_scope',
+  'adapters',
+  'engine_options',
+  'engine_version',
+] as const
+
+/** Whether a deployment uses a server that others run. */
+export function usesEndpoint({ model_format: format }: Pick<Deployment, 'model_format'>): boolean {
+  return format === endpointFormat
+}
+
+/** Throws `not_for_endpoints` for settings of what Berth starts. */
+export function refuseEngineSettings(modelName: string, given: object): void {
+  const names = settingsOfEngines.filter((name) => name in given)
+  if (names.length === 0) return
+  const message = `${modelName} is a model of an endpoint, which Berth does not run. It takes no ${names.join(', ')}.`
+  throw new ApplicationError('not_for_endpoints', message)
+}
+
+/** Keeps the endpoint of a variant until the transaction ends. Throws `model_not_deployable` if it is gone. */
+export async function requireEndpoint(
+  transaction: DatabaseTransaction,
+  organizationId: number,
+  { modelName, weights }: ModelVariant,
+): Promise<void> {
+  if (weights.kind !== 'endpoint') return
+  if (await holdEndpoint(transaction, organizationId, weights.endpoint)) return
+  throw new ApplicationError('model_not_deployable', `The endpoint of ${modelName} was deleted.`)
+}
