@@ -1,6 +1,19 @@
 /** A size in billions of parameters, as in `0.5B`. */
 export function formatSize(billions: number): string {
-  return `${billions}B`
+  return billions === 0 ? 'unknown' : `${billions}B`
+}
+
+/** A variant, as in `0.5B ggufv2 Q4_K_M`; only the format of a model whose weights are unknown. */
+export function formatVariant({
+  model_size_in_billions: size,
+  model_format: format,
+  quantization,
+}: {
+  model_size_in_billions: number
+  model_format: string
+  quantization: string
+}): string {
+  return size === 0 ? format : `${formatSize(size)} ${format} ${quantization}`
 }
 
 /** The time since an ISO timestamp, in its largest unit, as in `3h`. */

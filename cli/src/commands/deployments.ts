@@ -3,7 +3,7 @@ import { connectClient } from '../api/connect.ts'
 import { findDeployment, listDeployments, toInput } from '../api/find-deployment.ts'
 import type { Context } from '../base/context.ts'
 import { usageError } from '../base/errors.ts'
-import { formatAge, formatSize } from '../base/format.ts'
+import { formatAge, formatSize, formatVariant } from '../base/format.ts'
 import { cleanLine, cleanText } from '../base/text.ts'
 import { describePolicy, describeSchedules } from './policy.ts'
 import { findMembers, findTeam } from './teams.ts'
@@ -57,12 +57,11 @@ function describe(deployment: Deployment): string[] {
 export async function show({ env, output }: Context, wanted: string): Promise<void> {
   const deployment = await findDeployment(await connectClient(env), wanted)
   const { context_tokens: context, parallel_sequences: parallel, engine } = deployment
-  const size = formatSize(deployment.model_size_in_billions)
   output.result(deployment, () =>
     output.facts([
       ['Id', deployment.id],
       ['Model', deployment.model_name],
-      ['Variant', `${size} ${deployment.model_format} ${deployment.quantization}`],
+      ['Variant', formatVariant(deployment)],
       ['Alias', deployment.alias],
       ['Order', deployment.alias_order === null ? null : `${deployment.alias_order} of its alias`],
       ['LoRAs', deployment.adapters.map(({ model_name: name }) => name).join(', ') || null],

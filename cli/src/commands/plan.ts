@@ -1,7 +1,7 @@
 import type { DeploymentPlan } from '../../../console/src/contract.ts'
 import { connectClient } from '../api/connect.ts'
 import type { Context } from '../base/context.ts'
-import { formatBytes, formatSize } from '../base/format.ts'
+import { formatBytes, formatVariant } from '../base/format.ts'
 import type { Output } from '../base/output.ts'
 import { cleanText } from '../base/text.ts'
 import { adviseOnRefusal, toDeploymentRequest } from './variant.ts'
@@ -23,9 +23,9 @@ function printPlan(output: Output, plan: DeploymentPlan): void {
   const { currency, memory_bytes: memory, context_tokens: context, parallel_sequences: parallel } = plan
   const price = (amount: string | null) => (amount === null ? null : `${amount} ${currency}/hour`)
   output.facts([
-    ['Variant', `${formatSize(plan.model_size_in_billions)} ${plan.model_format} ${plan.quantization}`],
+    ['Variant', formatVariant(plan)],
     ['Instance', plan.instance_type ?? 'none can run it'],
-    ['Price', price(plan.price_per_hour)],
+    ['Price', describeTokenPrices(plan) ?? price(plan.price_per_hour)],
     ['Memory', memory === null ? null : formatBytes(memory)],
     ['Context', context === null ? null : `${context} tokens`],
     ['At the same time', parallel === null ? null : `${parallel} requests`],
@@ -44,4 +44,10 @@ function printPlan(output: Output, plan: DeploymentPlan): void {
       each.reason,
     ]),
   )
+}
+
+/** What the tokens of an endpoint cost; null for what has a price per hour. */
+function describeTokenPrices({ token_prices: prices, currency }: DeploymentPlan): string | null {
+  if (prices === null) return null
+  return `${prices.input} ${currency} in, ${prices.output} ${currency} out, for a million tokens`
 }
