@@ -4,7 +4,8 @@ export const endpoints = {
   description: 'Servers with OpenAI’s protocol that already run: a vLLM, another gateway, a cloud provider.',
   none: 'No endpoints yet.',
   add: 'Add an endpoint',
-  addDescription: 'Berth asks it for its models and for one token, and starts nothing there.',
+  addDescription:
+    'Its models come into your catalog. Berth asks it for them and for one token, and starts nothing there.',
   name: 'Name',
   nameHint: 'Members see this name.',
   address: 'Address',
@@ -15,7 +16,7 @@ export const endpoints = {
   modelsHint: 'One name a line. Leave it empty to use all that the endpoint lists.',
   inputPrice: 'Price of a million prompt tokens',
   outputPrice: 'Price of a million generated tokens',
-  pricesHint: 'Optional, in the currency of this server.',
+  pricesHint: 'Optional, in the currency of this server. Usage and budgets count it.',
   state: 'State',
   states: {
     ready: 'Answers',
@@ -28,7 +29,7 @@ export const endpoints = {
   check: 'Check',
   remove: 'Delete',
   removeTitle: (name: string) => `Delete ${name}?`,
-  removeDescription: 'Its key is deleted too. Nothing changes at the endpoint itself.',
+  removeDescription: 'Its key and its models here are deleted too. Nothing changes at the endpoint itself.',
   resultOf: (name: string) => `Check of ${name}`,
   checking: 'Asking the endpoint for its models and for one token.',
   listed: 'Listed models',

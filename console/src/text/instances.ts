@@ -43,6 +43,7 @@ export const instances = {
   saves: (price: string) => `Saves ${price} for each idle hour.`,
   wakes: 'The next request wakes the model and waits until it is ready.',
 
+  ofEndpoint: 'The endpoint serves the model. It neither sleeps nor scales, and costs what its tokens cost.',
   edit: 'Edit scaling and sleep',
   scaling: 'Scaling and sleep',
   policyTitle: (model: string) => `Scaling and sleep of ${model}`,

@@ -17,6 +17,7 @@ export const variants = {
     coreml: 'Core ML',
     tensorflow: 'TensorFlow',
     nemo: 'NeMo',
+    endpoint: 'Endpoint',
     archive: 'Archive',
     other: 'Another format',
   } as Record<string, string>,

@@ -16,6 +16,7 @@ import { usageSummaryQuery } from '../billing/queries.ts'
 import { usePaysHere } from '../installation.ts'
 import { ownBudgetsQuery } from '../budgets/queries.ts'
 import { findAliasError } from '../deployments/alias.ts'
+import { isOfEndpoint } from '../models/endpoint-models.ts'
 import { nameVariant } from '../models/variant-names.ts'
 import { ContextField } from './context-field.tsx'
 import { SameCommand } from '../cli/same-command.tsx'
@@ -71,6 +72,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
     ...planQuery(model.model_name, choice, requirements),
     placeholderData: keepPreviousData,
   })
+  const isOutside = isOfEndpoint(model.default_variant)
   const isSettled = plan.data !== undefined && !plan.isPlaceholderData && !plan.isError
   const isStopped = useStoppingBudgets().length > 0
   const isFull = useLimitReached()
@@ -154,7 +156,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
           value={alias}
           onChange={({ target }) => setAlias(target.value)}
         />
-        <VariantFields model={model} placements={own} choice={choice} onChoose={choose} />
+        {!isOutside && <VariantFields model={model} placements={own} choice={choice} onChoose={choose} />}
         {model.model_type === 'LLM' && (
           <ContextField
             plan={plan.data}
@@ -177,7 +179,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
         <SwitchField label={text.plan.shareOffer(organization.name)} checked={shares} onChange={setShares}>
           {text.plan.shareOfferHint}
         </SwitchField>
-        <SleepField plan={plan.data} checked={sleeps} onChange={setSleeps} />
+        {!isOutside && <SleepField plan={plan.data} checked={sleeps} onChange={setSleeps} />}
         {canSetOptions && (
           <Suspense>
             <EngineOptionsPart

@@ -9,6 +9,7 @@ import { Notice, Skeleton } from '../../components/states.tsx'
 import { formatBytes, formatDuration, formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { billingAccountQuery } from '../billing/queries.ts'
+import { isOfEndpoint, writeTokenPrices } from '../models/endpoint-models.ts'
 import { weightsQuery } from '../models/queries.ts'
 import { areWeightsHere } from '../models/weights.ts'
 
@@ -25,10 +26,10 @@ interface PlanProps {
 export function PlanPanel({ model, plan, isStale }: PlanProps & { isStale: boolean }) {
   return (
     <div aria-busy={isStale || undefined} className={classNames('grid gap-3', isStale && 'opacity-60')}>
-      {plan.feasible && <Chosen model={model} plan={plan} />}
+      {plan.feasible && (isOfEndpoint(plan) ? <Outside plan={plan} /> : <Chosen model={model} plan={plan} />)}
       <div role="status" className={plan.feasible ? 'sr-only' : ''}>
         {plan.feasible ? (
-          text.plan.plannedSummary(plan.instance_type ?? '', writePrice(plan.price_per_hour, plan.currency))
+          text.plan.plannedSummary(plan.instance_type ?? '', writePlanPrice(plan))
         ) : (
           <Notice tone="warn">
             <p className="break-words">{plan.reason}</p>
@@ -40,9 +41,29 @@ export function PlanPanel({ model, plan, isStale }: PlanProps & { isStale: boole
           <p className="px-4 py-3 text-[0.8125rem] break-words">{plan.reason}</p>
         </Disclosure>
       )}
-      {plan.considered.length > 0 && <Considered plan={plan} />}
+      {plan.considered.length > 0 && !isOfEndpoint(plan) && <Considered plan={plan} />}
     </div>
   )
+}
+
+/** What a model of an endpoint costs and takes: nothing is chosen for it. */
+function Outside({ plan }: Pick<PlanProps, 'plan'>) {
+  return (
+    <section aria-label={text.plan.planned} className="grid gap-4 rounded-lg border px-4 py-3.5">
+      <dl className="grid grid-cols-2 gap-x-6 gap-y-4 sm:grid-cols-3">
+        <Figure label={words.price} value={writePlanPrice(plan)} hint={words.perMillionNote} />
+        <Payer />
+        {plan.context_tokens !== null && (
+          <Figure label={text.plan.context} value={text.plan.tokens(formatNumber(plan.context_tokens))} />
+        )}
+      </dl>
+    </section>
+  )
+}
+
+function writePlanPrice(plan: DeploymentPlan): string {
+  if (!isOfEndpoint(plan)) return writePrice(plan.price_per_hour, plan.currency)
+  return writeTokenPrices(plan.token_prices, plan.currency) ?? words.priceUnknown
 }
 
 function Chosen({ model, plan }: PlanProps) {

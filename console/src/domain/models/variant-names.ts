@@ -10,6 +10,8 @@ export const nameQuantization = (quantization: string) =>
 
 /** Names a variant in up to two parts: size and format, then the quantization unless implied. */
 export function nameVariantParts({ model_size_in_billions, model_format, quantization }: Variant): string[] {
+  // An endpoint doesn't say what its models are.
+  if (model_size_in_billions === 0) return [nameFormat(model_format)]
   const name = `${formatParameters(model_size_in_billions)} ${nameFormat(model_format)}`
   const isImplied = quantization.toLowerCase() === model_format.toLowerCase()
   return isImplied ? [name] : [name, nameQuantization(quantization)]

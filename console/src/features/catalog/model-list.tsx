@@ -8,6 +8,7 @@ import { text } from '../../text/index.ts'
 import { describeModel } from './filter.ts'
 import type { CatalogEntry } from './filter.ts'
 import { rememberPlace, useReturnPlace } from './return-place.ts'
+import { isOfEndpoint, writeTokenPrices } from '../../domain/models/endpoint-models.ts'
 import { nameFormat } from '../../domain/models/variant-names.ts'
 
 const words = text.catalog
@@ -79,7 +80,7 @@ const ModelRow = memo(function ModelRow({ entry, isHere, currency, arePlacements
       </div>
       <dl className="grid content-start gap-0.5 text-[0.8125rem] max-sm:flex max-sm:flex-wrap max-sm:gap-x-4">
         <dt className="sr-only">{words.sizes}</dt>
-        <dd className="tabular">{sizes.map(formatParameters).join(', ')}</dd>
+        <dd className="tabular">{sizes.filter(Boolean).map(formatParameters).join(', ')}</dd>
         <dt className="sr-only">{words.formats}</dt>
         <dd className="text-muted">{formats.map(nameFormat).join(', ')}</dd>
       </dl>
@@ -94,7 +95,12 @@ const ModelRow = memo(function ModelRow({ entry, isHere, currency, arePlacements
         </dd>
         <dt className="sr-only">{words.price}</dt>
         <dd className="tabular flex flex-wrap gap-x-1 xl:grid xl:content-start xl:text-right">
-          {fit?.pricePerHour && currency ? (
+          {fit && currency && isOfEndpoint(model.default_variant) ? (
+            <>
+              <span className="font-medium">{writeTokenPrices(model.source.prices, currency)}</span>
+              {model.source.prices && <span className="text-muted">{words.perMillionNote}</span>}
+            </>
+          ) : fit?.pricePerHour && currency ? (
             <span className="font-medium">
               {(fit.isOnePrice ? words.perHour : words.from)(formatMoney(fit.pricePerHour, currency))}
             </span>
@@ -124,7 +130,9 @@ function FitSummary({ fit, sizes }: { fit: NonNullable<CatalogEntry['fit']>; siz
         {fit.sizes === sizes ? words.fits : words.someFit(fit.sizes, sizes)}
       </span>
       {/* A small screen has no room for both memory and price. */}
-      {memory !== null && <span className="text-muted max-sm:hidden">{words.needsAtLeast(memory)}</span>}
+      {memory !== null && fit.memoryBytes !== 0 && (
+        <span className="text-muted max-sm:hidden">{words.needsAtLeast(memory)}</span>
+      )}
     </>
   )
 }

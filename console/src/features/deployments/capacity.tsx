@@ -9,6 +9,7 @@ import { FirstError } from '../../components/first-error.tsx'
 import { Figure, Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { isFinished } from '../../domain/deployments/status.ts'
+import { isOfEndpoint } from '../../domain/models/endpoint-models.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { ContextField } from '../../domain/deploy/context-field.tsx'
 import { planQuery } from '../../domain/deploy/queries.ts'
@@ -33,7 +34,7 @@ export function Capacity({ deployment }: { deployment: Deployment }) {
     })
   const { context_tokens, parallel_sequences, min_context_tokens, min_parallel_sequences } = deployment
   if (context_tokens === null || parallel_sequences === null) return null
-  const isOver = isFinished(deployment)
+  const isOver = isFinished(deployment) || isOfEndpoint(deployment)
   return (
     <Section
       title={text.deployment.capacity}

@@ -5,6 +5,7 @@ import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import type { Deployment } from '../../contract.ts'
 import { isChanging, isFinished } from '../../domain/deployments/status.ts'
+import { isOfEndpoint } from '../../domain/models/endpoint-models.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { formatBytes, formatMoment, formatNumber, formatRelative } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
@@ -42,7 +43,11 @@ export function InstancesSection({ deployment }: { deployment: Deployment }) {
       <div className="grid gap-1 px-5 py-3.5">
         {instances.length === 0 && <p>{words.none}</p>}
         {status === 'running' && !isChanging(deployment) && message !== null && <p>{message}</p>}
-        <ScalingSentences policy={deployment.policy} />
+        {isOfEndpoint(deployment) ? (
+          <p className="text-muted">{words.ofEndpoint}</p>
+        ) : (
+          <ScalingSentences policy={deployment.policy} />
+        )}
       </div>
     </Section>
   )
@@ -52,7 +57,7 @@ export function InstancesSection({ deployment }: { deployment: Deployment }) {
 export function EditScaling({ deployment }: { deployment: Deployment }) {
   const { change } = useAccess(deployment)
   const [isEditing, setEditing] = useState(false)
-  if (!change || isFinished(deployment)) return null
+  if (!change || isFinished(deployment) || isOfEndpoint(deployment)) return null
   return (
     <>
       <Button onClick={() => setEditing(true)}>{words.edit}</Button>
@@ -104,7 +109,7 @@ function Row({ instance, price }: { instance: Instance; price: string | null }) 
   const { status, instance_type: type, region, memory_bytes: memory } = instance
   const { started_at: startedAt, in_flight: inFlight } = instance
   const facts = [
-    memory !== null && formatBytes(memory),
+    memory !== null && memory > 0 && formatBytes(memory),
     status === 'running' && words.inFlight(inFlight, formatNumber(inFlight)),
     startedAt !== null && price,
   ].filter((fact) => typeof fact === 'string')

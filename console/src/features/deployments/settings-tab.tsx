@@ -3,6 +3,7 @@ import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { isEnding, isFinished } from '../../domain/deployments/status.ts'
+import { isOfEndpoint } from '../../domain/models/endpoint-models.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { text } from '../../text/index.ts'
 import { Adapters } from './adapters.tsx'
@@ -52,11 +53,13 @@ export function SettingsTab({ deployment }: { deployment: Deployment }) {
             : describeSharing(sharedWith, organization)}
         </p>
       </Section>
-      <Section title={text.instances.scaling} actions={<EditScaling deployment={deployment} />}>
-        <ScalingSentences policy={deployment.policy} />
-      </Section>
+      {!isOfEndpoint(deployment) && (
+        <Section title={text.instances.scaling} actions={<EditScaling deployment={deployment} />}>
+          <ScalingSentences policy={deployment.policy} />
+        </Section>
+      )}
       <Capacity deployment={deployment} />
-      {deployment.model_type === 'LLM' && <Adapters deployment={deployment} />}
+      {deployment.model_type === 'LLM' && !isOfEndpoint(deployment) && <Adapters deployment={deployment} />}
       <EngineSection deployment={deployment} />
       {access.terminate && !isEnding(deployment) && (
         <Section

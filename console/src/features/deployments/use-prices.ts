@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Deployment } from '../../contract.ts'
 import { multiplyDecimal } from '../../domain/billing/decimal.ts'
+import { isOfEndpoint, writeTokenPrices } from '../../domain/models/endpoint-models.ts'
 import { placementsQuery } from '../../domain/models/queries.ts'
 import { formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
-/** Returns a function for the hourly price of instances; null if no placement has the variant on the type. */
+/** Returns a function for the hourly price of instances, or for that of an endpoint's tokens; null if no placement has the variant on the type. */
 export function usePrices(
   enabled: boolean,
 ): (deployment: Deployment, instanceType: string | null, count?: number) => string | null {
@@ -20,6 +21,7 @@ export function usePrices(
         one.instance_type === instanceType,
     )
     if (!data || !placement || placement.price_per_hour === null) return null
+    if (isOfEndpoint(deployment)) return writeTokenPrices(placement.token_prices, data.currency)
     return text.deployments.perHour(
       formatMoney(multiplyDecimal(placement.price_per_hour, count), data.currency),
     )

@@ -27,9 +27,12 @@ export function ModelMenu({ model }: { model: DeployableModel }) {
         }
       >
         <MenuItem onSelect={() => setOpen('edit')}>{text.ownModels.edit}</MenuItem>
-        <MenuItem dangerous onSelect={() => setOpen('delete')}>
-          {text.ownModels.delete}
-        </MenuItem>
+        {/* An endpoint says itself what models it has. */}
+        {model.source.kind !== 'endpoint' && (
+          <MenuItem dangerous onSelect={() => setOpen('delete')}>
+            {text.ownModels.delete}
+          </MenuItem>
+        )}
       </Menu>
       <Suspense>
         {open === 'edit' && <EditModelDialog model={model} onClose={close} />}

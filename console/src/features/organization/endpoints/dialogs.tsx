@@ -14,7 +14,7 @@ import { tones } from './tones.ts'
 const words = text.endpoints
 
 /** The open dialog about endpoints. */
-export type OpenDialog = { dialog: 'add' } | { dialog: 'check' | 'delete'; endpoint: Endpoint }
+export type OpenDialog = { dialog: 'add' } | { dialog: 'added' | 'check' | 'delete'; endpoint: Endpoint }
 
 interface EndpointDialogsProps {
   open: OpenDialog
@@ -25,9 +25,11 @@ interface EndpointDialogsProps {
 export function EndpointDialogs({ open, onChange }: EndpointDialogsProps) {
   const close = () => onChange(null)
   if (open.dialog === 'add') {
-    return <AddDialog onClose={close} onAdded={(endpoint) => onChange({ dialog: 'check', endpoint })} />
+    return <AddDialog onClose={close} onAdded={(endpoint) => onChange({ dialog: 'added', endpoint })} />
   }
-  if (open.dialog === 'check') return <CheckDialog endpoint={open.endpoint} onClose={close} />
+  if (open.dialog !== 'delete') {
+    return <CheckDialog endpoint={open.endpoint} isChecked={open.dialog === 'added'} onClose={close} />
+  }
   return <DeleteDialog endpoint={open.endpoint} onClose={close} />
 }
 
@@ -117,10 +119,18 @@ interface DialogProps {
   onClose: () => void
 }
 
-/** Checks the endpoint when it opens, and shows what answered. */
-function CheckDialog({ endpoint: { id, name }, onClose }: DialogProps) {
-  const { mutate, data, error, isPending } = useCheckEndpoint()
-  useEffect(() => mutate(id), [mutate, id])
+interface CheckDialogProps extends DialogProps {
+  /** The endpoint has just been checked. */
+  isChecked: boolean
+}
+
+/** Checks the endpoint when it opens, unless it was just checked, and shows what answered. */
+function CheckDialog({ endpoint, isChecked, onClose }: CheckDialogProps) {
+  const { id, name } = endpoint
+  const { mutate, data, error, isPending, isIdle } = useCheckEndpoint()
+  useEffect(() => {
+    if (!isChecked) mutate(id)
+  }, [mutate, id, isChecked])
   return (
     <Dialog
       onClose={onClose}
@@ -137,8 +147,10 @@ function CheckDialog({ endpoint: { id, name }, onClose }: DialogProps) {
       }
     >
       <div className="grid gap-3" role="status">
-        {data && !isPending ? (
-          <Finding check={data} />
+        {isChecked && isIdle ? (
+          <Finding endpoint={endpoint} />
+        ) : data && !isPending ? (
+          <Finding endpoint={data.endpoint} check={data} />
         ) : error ? (
           <ErrorMessage error={error} />
         ) : (
@@ -152,8 +164,10 @@ function CheckDialog({ endpoint: { id, name }, onClose }: DialogProps) {
   )
 }
 
-function Finding({ check: { endpoint, listed, answer } }: { check: EndpointCheck }) {
-  const { status, status_message: message } = endpoint
+/** Without a `check`, only what the endpoint shows of the last one. */
+function Finding({ endpoint, check }: { endpoint: Endpoint; check?: EndpointCheck }) {
+  const { status, status_message: message, models } = endpoint
+  const { listed = models.length, answer } = check ?? {}
   return (
     <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-2">
       <Fact name={words.state}>
