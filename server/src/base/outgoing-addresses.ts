@@ -68,7 +68,8 @@ type LookupCallback = (error: Error | null, addresses: LookupAddress[] | string,
 /** Resolves a name for a connection, like `dns.lookup`. */
 export type Lookup = (hostname: string, options: LookupOptions, callback: LookupCallback) => void
 
-type ResolveAll = (
+/** Finds all addresses of a name, like `dns.lookup`. */
+export type ResolveAll = (
   hostname: string,
   options: LookupOptions & { all: true },
   callback: (error: Error | null, addresses: LookupAddress[]) => void,

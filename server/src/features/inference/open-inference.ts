@@ -47,7 +47,11 @@ export async function openInference(
   const traces = tracesEndpoint === null ? null : await openTraces(tracesEndpoint, deps.config.proxy)
   const writeBatch = createWriteBatch()
   const client = createUpstreamClient(timeouts, writeBatch)
-  const outside = createUpstreamClient(timeouts, writeBatch, openOutside(deps.config.endpoints))
+  const outside = createUpstreamClient(
+    timeouts,
+    writeBatch,
+    openOutside({ ...deps.config.endpoints, proxy: deps.config.proxy }),
+  )
   const breakers = createCircuitBreakers()
   const admission = new Admission(limits, breakers)
   const targets = createTargetCache(deps.notifications)

@@ -4,17 +4,25 @@ import { createServer as createHttpsServer } from 'node:https'
 import { expect, onTestFinished, test } from 'vitest'
 import { createCertificate } from '../../../test/support/certificate.ts'
 import { listen } from '../../../test/support/listen.ts'
-import { createLookup } from '../../base/outgoing-addresses.ts'
+import { readProxy } from '../../config/proxy.ts'
+import { startForwardProxy } from '../../../test/support/forward-proxy.ts'
+import type { ResolveAll } from '../../base/outgoing-addresses.ts'
 import { createWriteBatch } from '../write-batch.ts'
 import { createUpstreamClient } from './client.ts'
 import { openOutside } from './open-outside.ts'
 import type { OutsideRules } from './open-outside.ts'
 
 const timeouts = { connect: 2_000, firstByte: 2_000, idle: 2_000 }
-const loopback = { networks: ['127.0.0.0/8'], certificates: null }
+const proxy = readProxy({})
+const loopback = { networks: ['127.0.0.0/8'], certificates: null, proxy }
+
+const always =
+  (address: string): ResolveAll =>
+  (_hostname, _options, callback) =>
+    callback(null, [{ address, family: 4 }])
 
 /** Sends a request, and resolves to the body or the error. */
-function ask(origin: string, rules: OutsideRules, ...more: [createChecked?: typeof createLookup]) {
+function ask(origin: string, rules: OutsideRules, ...more: [resolveAll?: ResolveAll]) {
   const client = createUpstreamClient(timeouts, createWriteBatch(), openOutside(rules, ...more))
   onTestFinished(() => client.close())
   const send = () => {
@@ -67,7 +75,7 @@ test('a key goes in its header to an allowed address, by name and by number', as
 
 test('an address that is not allowed gets no connection', async () => {
   const { port, seen } = await serve((_request, response) => response.end())
-  const strict = { networks: ['10.0.0.0/8'], certificates: null }
+  const strict = { ...loopback, networks: ['10.0.0.0/8'] }
   for (const host of ['127.0.0.1', 'localhost', '127.1', '[::ffff:127.0.0.1]']) {
     const { origin } = new URL(`http://${host}:${port}`)
     expect(await ask(origin, strict).send(), host).toEqual({
@@ -83,12 +91,10 @@ test('each connection goes to the address that was checked, also if the name has
   )
   const addresses = ['127.0.0.1', '169.254.169.254']
   const lookups: string[] = []
-  const { send } = ask(`http://llm.example.com:${port}`, loopback, (isAllowed) =>
-    createLookup(isAllowed, (hostname, _options, callback) => {
-      lookups.push(hostname)
-      callback(null, [{ address: addresses[lookups.length - 1]!, family: 4 }])
-    }),
-  )
+  const { send } = ask(`http://llm.example.com:${port}`, loopback, (hostname, _options, callback) => {
+    lookups.push(hostname)
+    callback(null, [{ address: addresses[lookups.length - 1]!, family: 4 }])
+  })
   expect(await send()).toEqual({ body: 'fine' })
   expect(await send()).toEqual({
     error: expect.objectContaining({ message: expect.stringContaining('not allowed') }),
@@ -110,5 +116,23 @@ test('certificates are checked, with those of the operator', async () => {
     await ask(`https://localhost:${otherPort}`, { ...loopback, certificates: other.cert }).send(),
   ).toEqual({
     error: expect.objectContaining({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' }),
+  })
+})
+
+test('a proxy gets the address that was checked, and the server proves its name', async () => {
+  const keys = await createCertificate(['localhost.example.com'])
+  const { port, seen } = await serve((_request, response) => response.end('x'.repeat(100_000)), keys)
+  const forward = await startForwardProxy({ http: port, https: port })
+  onTestFinished(() => forward.close())
+  const rules = { ...loopback, certificates: keys.cert, proxy: readProxy({ https: forward.url }) }
+  const { send } = ask(`https://localhost.example.com:${port}`, rules, always('127.0.0.1'))
+  for (let count = 0; count < 2; count += 1) expect(await send()).toEqual({ body: 'x'.repeat(100_000) })
+  expect([forward.targets, seen.length]).toEqual([[`CONNECT 127.0.0.1:${port}`], 2])
+  await forward.close()
+  const { send: sendAgain } = ask(`https://localhost.example.com:${port}`, rules, always('127.0.0.1'))
+  expect(await sendAgain()).toEqual({ error: expect.objectContaining({ code: 'ECONNREFUSED' }) })
+  const { send: sendInside } = ask(`https://localhost.example.com:${port}`, rules, always('10.0.0.1'))
+  expect(await sendInside()).toEqual({
+    error: expect.objectContaining({ message: expect.stringContaining('not allowed') }),
   })
 })

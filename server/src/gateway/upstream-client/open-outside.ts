@@ -1,9 +1,18 @@
 import { connect, isIP, Socket } from 'node:net'
 import { connect as connectTls, createSecureContext } from 'node:tls'
-import { createLookup, mayReach, UnreachableAddressError } from '../../base/outgoing-addresses.ts'
+import type { ProxySettings } from '../../config/proxy.ts'
+import {
+  createLookup,
+  findAddress,
+  mayReach,
+  UnreachableAddressError,
+} from '../../base/outgoing-addresses.ts'
+import type { ResolveAll } from '../../base/outgoing-addresses.ts'
+import { findProxy } from '../../base/proxy.ts'
 import { trust } from '../../base/send-outgoing.ts'
 import { toServerName } from './connection.ts'
 import type { OpenSocket } from './connection.ts'
+import { OpeningSocket, openThroughProxy } from './proxy-tunnel.ts'
 
 /** Where connections to addresses of other people's choice may lead. */
 export interface OutsideRules {
@@ -11,6 +20,8 @@ export interface OutsideRules {
   networks: readonly string[]
   /** Certificates to trust besides the usual ones, as PEM; null for none */
   certificates: string | null
+  /** The proxies of outgoing requests */
+  proxy: ProxySettings
 }
 
 /**
@@ -18,8 +29,8 @@ export interface OutsideRules {
  * the address that was checked.
  */
 export function openOutside(
-  { networks, certificates }: OutsideRules,
-  createChecked: typeof createLookup = createLookup,
+  { networks, certificates, proxy }: OutsideRules,
+  resolveAll?: ResolveAll,
 ): OpenSocket {
   // Parsing all certificates takes longer than a connection.
   let context: ReturnType<typeof createSecureContext> | undefined
@@ -34,9 +45,23 @@ export function openOutside(
     if (isIP(host) !== 0 && !isAllowed(host)) {
       return new Socket().destroy(new UnreachableAddressError(`${host} is not allowed.`))
     }
-    const target = { host, port, lookup: createChecked(isAllowed) }
-    if (!secure) return connect(target)
+    const through = findProxy(proxy, url)
     const servername = toServerName(host)
+    if (through !== null) {
+      const address = isIP(host) === 0 ? findAddress(host, isAllowed, resolveAll) : Promise.resolve(host)
+      const socket = new OpeningSocket(openPinned(through, address, port))
+      // It has the events and methods of a socket that connections use.
+      if (!secure) return socket as unknown as Socket
+      return connectTls({ socket, host, ...secureContext(), servername, ALPNProtocols: ['http/1.1'] })
+    }
+    const target = { host, port, lookup: createLookup(isAllowed, resolveAll) }
+    if (!secure) return connect(target)
     return connectTls({ ...target, ...secureContext(), servername, ALPNProtocols: ['http/1.1'] })
   }
+}
+
+/** A proxy looks names up again, so it gets an address that was checked. */
+async function openPinned(proxy: string, opening: Promise<string>, port: number): Promise<Socket> {
+  const address = await opening
+  return openThroughProxy(proxy, `${isIP(address) === 6 ? `[${address}]` : address}:${port}`)
 }

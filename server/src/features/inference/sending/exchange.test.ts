@@ -137,6 +137,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
       breakers,
       buffers: createBufferPool(256 * 1024),
       client,
+      outside: client,
       openRequests: { add() {}, delete() {}, stopAll() {}, close() {} },
       abortedRequests: { count() {}, close: async () => {} },
       engineTotals,
