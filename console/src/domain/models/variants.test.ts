@@ -42,6 +42,7 @@ function place(choice: Variant, feasible: boolean): Placement {
     instance_type: null,
     gpu_count: null,
     price_per_hour: null,
+    token_prices: null,
     context_tokens: null,
     parallel_sequences: null,
   }

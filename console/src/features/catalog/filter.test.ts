@@ -18,7 +18,15 @@ function createModel(id: string, sizes: number[], fields: Partial<DeployableMode
     owner: 'installation',
     base_model: null,
     managed_by: null,
-    source: { kind: 'catalog', repository: null, commit: null, file_name: null, bytes: null },
+    source: {
+      kind: 'catalog',
+      repository: null,
+      commit: null,
+      file_name: null,
+      bytes: null,
+      endpoint_id: null,
+      prices: null,
+    },
     created_at: '2026-01-01T00:00:00.000Z',
     updated_at: '2026-01-01T00:00:00.000Z',
     variants: sizes.map((size) => ({
@@ -50,6 +58,7 @@ function place(id: string, size: number, memory: number, price: string | null, f
     instance_type: feasible ? 'here' : null,
     gpu_count: feasible ? 0 : null,
     price_per_hour: price,
+    token_prices: null,
     context_tokens: null,
     parallel_sequences: null,
   }

@@ -220,6 +220,7 @@ function locateWeights(weights: WeightSource, endpoint: string): Record<string, 
   // The URL has a password, so it is in the environment.
   if (weights.kind === 'upload') return { model: `${cacheFolder}/uploads/${weights.sha256}.gguf` }
   if (weights.kind === 'url') return downloadFrom(weights.url)
+  if (weights.kind === 'endpoint') return null
   const [file] = weights.files.toSorted()
   if (file === undefined) return null
   if (weights.revision === 'main') return { 'hf-repo': weights.repo, 'hf-file': file }

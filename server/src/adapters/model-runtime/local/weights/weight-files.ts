@@ -61,6 +61,7 @@ export function locateWeights({ weights, engines }: LocatedModel, locations: Wei
     return [{ path, name: weights.path, source: null, bytes: null }]
   }
   if (weights.kind === 'upload') return [locateUpload(weights, locations)]
+  if (weights.kind === 'endpoint') return []
   if (weights.kind === 'url') {
     const url = URL.parse(weights.url)
     if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
