@@ -6,13 +6,20 @@ import type { DatabaseConnection } from '../../src/database/connect.ts'
 import { migrateDatabase } from '../../src/database/migrate.ts'
 import { fromThousandths } from '../../src/base/decimal.ts'
 import { insertInstance, makeInstance } from '../../src/features/deployments/state/instance-store.ts'
+import { setEndpointPrices } from '../../src/features/metering/endpoint-prices.ts'
 import { recordTokens } from '../../src/features/metering/record-tokens.ts'
 import { settleOrganization } from '../../src/features/metering/settle.ts'
 import { changeSpans } from '../../src/features/metering/spans.ts'
 import type { SpanChange } from '../../src/features/metering/spans.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { listAllUsageEvents } from '../support/sealed-usage.ts'
-import { createLedgerModel, instanceTypeOf, listModelEvents } from './ledger-model.ts'
+import {
+  createLedgerModel,
+  endpointOf,
+  instanceTypeOf,
+  isOnEndpoint,
+  listModelEvents,
+} from './ledger-model.ts'
 import type { LedgerModel, ModelOrganization, Write } from './ledger-model.ts'
 import { play, steppingEvents } from './ledger-story.ts'
 import { prices } from './prices.ts'
@@ -51,9 +58,10 @@ async function createOrganization(): Promise<number> {
 async function replay(
   writes: readonly Write[],
   organizations: Map<number, number>,
-): Promise<Map<number, string>> {
+): Promise<{ ids: Map<number, string>; endpoints: Map<number, string> }> {
   const { db } = connection
   const ids = new Map<number, string>()
+  const endpoints = new Map<number, string>()
   const owners = new Map<number, { organization: number; requestedAt: Date }>()
   for (const write of writes) {
     if (write.kind === 'settle') {
@@ -65,6 +73,7 @@ async function replay(
     }
     if (write.kind === 'request') {
       ids.set(write.deployment, randomUUID())
+      if (isOnEndpoint(write.deployment)) endpoints.set(write.deployment, randomUUID())
       owners.set(write.deployment, {
         organization: organizations.get(write.organization)!,
         requestedAt: write.at,
@@ -73,8 +82,16 @@ async function replay(
     const id = ids.get(write.deployment)!
     const { organization, requestedAt } = owners.get(write.deployment)!
     const row = { engineId: id, organizationId: organization }
-    if (write.kind === 'request') await insertDeployment(id, organization, write.at)
-    else if (write.kind === 'provisioning') await setStatus(id, 'provisioning', write.at)
+    const endpointId = endpoints.get(write.deployment)
+    if (write.kind === 'request')
+      await insertDeployment({ id, organizationId: organization, endpointId }, write.at)
+    else if (write.kind === 'price') {
+      const endpoint = { organizationId: organization, endpointId: endpointId! }
+      const tariff = { prices: write.prices, currency: 'usd' }
+      await db
+        .transaction()
+        .execute((transaction) => setEndpointPrices(transaction, endpoint, tariff, write.now))
+    } else if (write.kind === 'provisioning') await setStatus(id, 'provisioning', write.at)
     else if (write.kind === 'end') await setStatus(id, 'releasing', write.at)
     else if (write.kind === 'open') {
       await setStatus(id, 'deploying', write.now)
@@ -95,14 +112,17 @@ async function replay(
       await recordTokens(db, [{ ...serving, ...usage, ...caller, at: write.now, requests: 1 }])
     }
   }
-  return ids
+  return { ids, endpoints }
 }
 
 function changeSpan(change: SpanChange): Promise<void> {
   return connection.db.transaction().execute((transaction) => changeSpans(transaction, [change]))
 }
 
-async function insertDeployment(id: string, organizationId: number, at: Date): Promise<void> {
+async function insertDeployment(
+  { id, organizationId, endpointId }: { id: string; organizationId: number; endpointId: string | undefined },
+  at: Date,
+): Promise<void> {
   await connection.db
     .insertInto('deployments')
     .values({
@@ -114,7 +134,7 @@ async function insertDeployment(id: string, organizationId: number, at: Date): P
       model_size_in_billions: 1,
       quantization: 'F16',
       inference_model_uid: `dep-${id}`,
-      variant: '{}',
+      variant: JSON.stringify(endpointId === undefined ? {} : { weights: { endpoint: endpointId } }),
       status: 'requested',
       created_at: at,
       updated_at: at,
@@ -181,9 +201,17 @@ async function readLedger(organizationId: number) {
   }
 }
 
-function expectedLedger(model: LedgerModel, organization: number, ids: Map<number, string>) {
+function expectedLedger(
+  model: LedgerModel,
+  organization: number,
+  { ids, endpoints }: Awaited<ReturnType<typeof replay>>,
+) {
   const ledger = model.organizations.get(organization)!
   const idOf = (deployment: number | string) => ids.get(Number(deployment))
+  const keyOf = (deployment: number | string, priceKey: string) => {
+    const endpoint = endpoints.get(Number(deployment))
+    return endpoint === undefined ? priceKey : priceKey.replace(endpointOf(Number(deployment)), endpoint)
+  }
   const rows = (buckets: ModelOrganization['open'], sealed: boolean) =>
     [...buckets.values()].map((bucket) =>
       [
@@ -191,7 +219,7 @@ function expectedLedger(model: LedgerModel, organization: number, ids: Map<numbe
         bucket.meter,
         bucket.hour.toISOString(),
         Number(fromThousandths(bucket.thousandths)),
-        bucket.price.priceKey,
+        keyOf(bucket.deploymentId, bucket.price.priceKey),
         bucket.price.unit!.amount,
         sealed,
       ].join(' '),
@@ -222,11 +250,11 @@ test('the database and the model agree on spans, tokens and buckets at every poi
       for (const organization of model.organizations.keys()) {
         organizations.set(organization, await createOrganization())
       }
-      const ids = await replay(writes, organizations)
+      const replayed = await replay(writes, organizations)
       for (const [organization, organizationId] of organizations) {
         const seen = await readLedger(organizationId)
         expect({ ...seen, sealedThrough: seen.sealedThrough ?? new Date(0) }).toEqual(
-          expectedLedger(model, organization, ids),
+          expectedLedger(model, organization, replayed),
         )
         const events = await listAllUsageEvents(connection.db, organizationId, new Date(0))
         expect(events).toEqual(listModelEvents(model.organizations.get(organization)!))

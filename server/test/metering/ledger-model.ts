@@ -1,4 +1,5 @@
-import { floorHour } from '../../src/features/metering/hours.ts'
+import { Exact } from '../../src/base/decimal.ts'
+import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import {
   planSettlement,
   planUsageEvents,
@@ -6,7 +7,7 @@ import {
   toSpanStart,
 } from '../../src/features/metering/ledger.ts'
 import type { InstanceSpan, OpenLedger, UsageBucket } from '../../src/features/metering/ledger.ts'
-import { findPrice } from '../../src/features/metering/prices.ts'
+import { createPriceFinder } from '../../src/features/metering/settle.ts'
 import type { Price } from '../../src/base/price.ts'
 
 /** One database transaction, recorded so that a test can replay it against a real database. */
@@ -18,7 +19,20 @@ export type Write =
   | { kind: 'close'; deployment: number; now: Date }
   | { kind: 'end'; deployment: number; at: Date }
   | { kind: 'tokens'; deployment: number; input: number; output: number; now: Date }
+  | { kind: 'price'; deployment: number; prices: TokenPrices | null; now: Date }
   | { kind: 'settle'; organization: number; now: Date }
+
+/** What a million tokens cost. */
+export interface TokenPrices {
+  input: string
+  output: string
+}
+
+/** From this time on, until the next one; null if the price list applies. */
+interface Tariff {
+  from: Date
+  prices: TokenPrices | null
+}
 
 export interface ModelSpan extends Omit<InstanceSpan, 'deploymentId'> {
   deployment: number
@@ -39,6 +53,8 @@ export function createLedgerModel(prices: readonly Price[]) {
   const organizations = new Map<number, ModelOrganization>()
   const provisioning = new Map<number, Date>()
   const deployments = new Map<number, { organization: number; requestedAt: Date; type: string }>()
+  /** By deployment on an endpoint, in their order */
+  const tariffs = new Map<number, Tariff[]>()
   const writes: Write[] = []
 
   const ledgerOf = (deployment: number) => organizations.get(deployments.get(deployment)!.organization)!
@@ -99,6 +115,20 @@ export function createLedgerModel(prices: readonly Price[]) {
         tokens.set(key, { ...row, input: row.input + write.input, output: row.output + write.output })
         return
       }
+      case 'price': {
+        const own = tariffs.get(write.deployment) ?? []
+        const current = own.findLast(({ from }) => from <= write.now)
+        const hour = floorHour(write.now)
+        const from = current?.prices == null ? hour : addHours(hour, 1)
+        const others = own.filter((tariff) => tariff.from.getTime() !== from.getTime())
+        tariffs.set(
+          write.deployment,
+          [...others, { from, prices: write.prices }].toSorted(
+            (one, other) => one.from.getTime() - other.from.getTime(),
+          ),
+        )
+        return
+      }
       case 'settle':
         settle(organizations.get(write.organization)!, write)
     }
@@ -108,7 +138,7 @@ export function createLedgerModel(prices: readonly Price[]) {
     const plan = planSettlement(
       toOpenLedger(write.organization, ledger),
       write.now,
-      (meter, dimensions, hour) => findPrice(prices, meter, dimensions, hour),
+      createPriceFinder(prices),
     )
     ledger.open = new Map()
     for (const bucket of plan.buckets) {
@@ -147,18 +177,59 @@ export function createLedgerModel(prices: readonly Price[]) {
           inputTokens: input,
           outputTokens: output,
         })),
+      tariffs: new Map(
+        [...tariffs].map(([deployment, own]) => [
+          String(deployment),
+          { endpointId: endpointOf(deployment), prices: own.flatMap(toPrices(endpointOf(deployment))) },
+        ]),
+      ),
       undecidedSince:
         undecided.length === 0 ? null : new Date(Math.min(...undecided.map((at) => at.getTime()))),
     }
   }
 
-  return { apply, organizations, writes }
+  /** What a million tokens of a deployment cost in an hour; null if the price list applies. */
+  function tokenPricesOf(deployment: number, hour: Date): TokenPrices | null {
+    return tariffs.get(deployment)?.findLast(({ from }) => from <= hour)?.prices ?? null
+  }
+
+  return { apply, organizations, writes, tokenPricesOf }
 }
 
 export type LedgerModel = ReturnType<typeof createLedgerModel>
 
 export function instanceTypeOf(deployment: number): string {
   return deployment % 2 === 0 ? 'even' : 'odd'
+}
+
+/** Whether a deployment uses an endpoint. */
+export function isOnEndpoint(deployment: number): boolean {
+  return deployment % 3 === 0
+}
+
+/** The endpoint of a deployment that uses one. */
+export function endpointOf(deployment: number): string {
+  return `endpoint-${deployment}`
+}
+
+function toPrices(endpoint: string) {
+  return ({ from, prices }: Tariff, index: number, all: readonly Tariff[]): Price[] => {
+    if (prices === null) return []
+    const toPrice = (meter: Price['meter'], amount: string): Price => ({
+      meter,
+      dimensions: { endpoint },
+      displayName: meter,
+      serviceKey: 'endpoint',
+      unitAmount: new Exact(amount).dividedBy(1e6).toFixed(),
+      currency: 'usd',
+      validFrom: from,
+      validUntil: all[index + 1]?.from ?? null,
+    })
+    return [
+      toPrice('inference_input_tokens', prices.input),
+      toPrice('inference_output_tokens', prices.output),
+    ]
+  }
 }
 
 export function keyOf({ deploymentId, meter, hour, lateFor, dimensions }: UsageBucket): string {

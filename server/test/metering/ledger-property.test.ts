@@ -75,6 +75,19 @@ function checkBilled({ model, deployments, tokens, reported }: ReturnType<typeof
   }
 }
 
+/** Tokens cost what their endpoint charged in their hour, and nothing in the hours of the price list. */
+function checkTokenPrices({ model }: Story): void {
+  for (const { sealed } of model.organizations.values()) {
+    for (const { meter, deploymentId, hour, lateFor, price } of sealed.values()) {
+      if (meter === 'gpu_instance_seconds') continue
+      const own = model.tokenPricesOf(Number(deploymentId), lateFor ?? hour)
+      const perMillion = meter === 'inference_input_tokens' ? own?.input : own?.output
+      expect(Number(price.unit!.amount)).toBeCloseTo(Number(perMillion ?? 0) / 1e6, 18)
+      expect(price.serviceKey).toBe(own === null ? 'inference' : 'endpoint')
+    }
+  }
+}
+
 test(
   'billed seconds are the seconds from the provider’s start to the release, wherever a process crashes',
   () => {
@@ -86,6 +99,7 @@ test(
           if (ran) expect([from, to]).toEqual([given, confirmedAt])
         }
         checkBilled(story)
+        checkTokenPrices(story)
       }),
       { numRuns: runs },
     )

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Price } from '../../src/base/price.ts'
-import { createLedgerModel } from './ledger-model.ts'
+import { createLedgerModel, isOnEndpoint } from './ledger-model.ts'
 import type { LedgerModel } from './ledger-model.ts'
 
 /**
@@ -8,7 +8,18 @@ import type { LedgerModel } from './ledger-model.ts'
  * are skipped.
  */
 export interface Event {
-  kind: 'request' | 'work' | 'delete' | 'fail' | 'race' | 'infer' | 'settle' | 'restart' | 'wait' | 'step'
+  kind:
+    | 'request'
+    | 'work'
+    | 'delete'
+    | 'fail'
+    | 'race'
+    | 'infer'
+    | 'price'
+    | 'settle'
+    | 'restart'
+    | 'wait'
+    | 'step'
   pick: number
   amount: number
 }
@@ -36,6 +47,7 @@ const usual = [
   { weight: 8, arbitrary: anEvent(['work', 'work', 'restart'], fc.nat(5_000)) },
   { weight: 3, arbitrary: anEvent(['race', 'infer'], fc.nat(5_000)) },
   { weight: 1, arbitrary: anEvent(['delete', 'fail'], fc.constant(0)) },
+  { weight: 2, arbitrary: anEvent(['price'], fc.nat(5_000)) },
   { weight: 4, arbitrary: anEvent(['settle'], skew) },
   { weight: 6, arbitrary: anEvent(['wait'], pause) },
 ]
@@ -178,6 +190,9 @@ export function play(
       const [input, output] = [amount, pick * 3]
       tokens.push({ organization: deployment.organization, input, output })
       model.apply({ kind: 'tokens', deployment: deployment.id, input, output, now: now() })
+    } else if (kind === 'price' && isOnEndpoint(deployment.id)) {
+      const prices = amount % 4 === 0 ? null : { input: `0.${amount}`, output: `${amount}` }
+      model.apply({ kind: 'price', deployment: deployment.id, prices, now: now() })
     } else if (kind === 'restart') {
       // After a restart, the worker resumes every deployment.
       for (const each of deployments) work(each, amount)
