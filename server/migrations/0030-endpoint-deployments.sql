@@ -26,3 +26,8 @@ $$;
 CREATE TRIGGER endpoints_changed AFTER UPDATE ON endpoints FOR EACH ROW
   WHEN ((OLD.base_url, OLD.header, OLD.key) IS DISTINCT FROM (NEW.base_url, NEW.header, NEW.key))
   EXECUTE FUNCTION notify_endpoint_changed();
+
+ALTER TABLE organizations ADD COLUMN allow_external boolean NOT NULL DEFAULT true;
+COMMENT ON COLUMN organizations.allow_external IS 'Whether prompts may leave the installation, for models of endpoints';
+CREATE TRIGGER organizations_external_changed AFTER UPDATE ON organizations FOR EACH ROW
+  WHEN (OLD.allow_external IS DISTINCT FROM NEW.allow_external) EXECUTE FUNCTION notify_organization_changed();

@@ -6,6 +6,8 @@ export const endpoints = {
   add: 'Add an endpoint',
   addDescription:
     'Its models come into your catalog. Berth asks it for them and for one token, and starts nothing there.',
+  allowExternal: 'Prompts may leave this server',
+  allowExternalHint: 'Without it, nobody deploys or calls a model of an endpoint.',
   name: 'Name',
   nameHint: 'Members see this name.',
   address: 'Address',

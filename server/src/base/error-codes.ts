@@ -274,6 +274,10 @@ export const errorCodes = {
     kind: 'upstream_failed',
     meaning: 'The engine is unreachable or its response broke off.',
   },
+  external_not_allowed: {
+    kind: 'forbidden',
+    meaning: 'The organization does not allow that prompts leave the server, and an endpoint has the model.',
+  },
   endpoint_refused: { kind: 'upstream_failed', meaning: 'The endpoint of the model refuses its key.' },
   engine_response_invalid: {
     kind: 'upstream_failed',

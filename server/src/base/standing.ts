@@ -11,6 +11,8 @@ export interface Standing {
   role: RoleName
   /** True if the session lacks the second factor that the organization requires: only personal routes work */
   requiresSecondFactorSetup: boolean
+  /** Prompts may not leave the installation; absent if they may */
+  forbidsExternal?: boolean | undefined
   /** The teams of the member, oldest first */
   teamIds: readonly number[]
   /** Those of them whose budget is exhausted until a time: it refuses calls of others' deployments */
@@ -28,7 +30,11 @@ export function findStanding(
 }
 
 /** Why an organization does not allow something to one of its members. */
-export type StandingRefusal = 'forbidden' | 'second_factor_setup_required' | 'organization_suspended'
+export type StandingRefusal =
+  | 'forbidden'
+  | 'second_factor_setup_required'
+  | 'organization_suspended'
+  | 'external_not_allowed'
 
 /** Returns why a member may not do what needs this permission, or null. `changes` is false for reading. */
 export function judgeStanding(
@@ -54,6 +60,8 @@ function describeRefusal(refusal: StandingRefusal, standing: Standing): string {
       return `Your role in ${organizationName} (${role}) does not allow this.`
     case 'second_factor_setup_required':
       return `${organizationName} requires a second factor for sign-ins with a password. Set one up on your profile page.`
+    case 'external_not_allowed':
+      return `${organizationName} does not allow that prompts leave this server, and an endpoint has the model.`
     case 'organization_suspended':
       return `${organizationName} is ${organizationStatus}. You can read, but not change anything. Contact the operator of this server.`
   }

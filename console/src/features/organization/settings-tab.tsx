@@ -8,6 +8,7 @@ import { Form } from '../../components/form.tsx'
 import { Section } from '../../components/page.tsx'
 import { useSavedForm } from '../../components/saved-form.ts'
 import { ErrorMessage } from '../../components/states.tsx'
+import { SwitchField } from '../../components/switch-field.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import type { Organization } from '../../contract.ts'
 import { formatDay } from '../../format.ts'
@@ -16,13 +17,14 @@ import { AlertSettings } from './alerts/alert-settings.tsx'
 import { Fact } from './fact.tsx'
 import { useUpdateOrganization } from './queries.ts'
 
-/** Name and description of the organization, how its members sign in, and its alerts. */
+/** Name and description of the organization, how its members sign in, what may leave, and alerts. */
 export function SettingsTab({ organization }: { organization: Organization }) {
   const can = useCan()
   return (
     <div className="grid gap-6">
       <OrganizationSettings organization={organization} />
       <SignInSettings organization={organization} />
+      {can('updateOrganization') && <ExternalSettings organization={organization} />}
       {can('updateOrganization') && <AlertSettings />}
     </div>
   )
@@ -87,6 +89,23 @@ function SettingsForm({ organization }: { organization: Organization }) {
         {...field('description')}
       />
     </Form>
+  )
+}
+
+/** Whether prompts may leave the server, for models of endpoints. */
+function ExternalSettings({ organization }: { organization: Organization }) {
+  const update = useUpdateOrganization()
+  return (
+    <Section className="max-w-2xl" title={text.endpoints.title}>
+      <SwitchField
+        label={text.endpoints.allowExternal}
+        checked={organization.allow_external}
+        onChange={(allowed) => update.mutate({ allow_external: allowed })}
+      >
+        {text.endpoints.allowExternalHint}
+      </SwitchField>
+      <ErrorMessage className="mt-3" error={update.error} />
+    </Section>
   )
 }
 

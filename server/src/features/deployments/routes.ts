@@ -48,6 +48,7 @@ const deploymentErrors = [
   'account_suspended',
   'billing_not_activated',
   'budget_exhausted',
+  'external_not_allowed',
 ] as const
 
 export function deploymentRoutes(app: App, deps: Deps): void {

@@ -25,6 +25,7 @@ import { sendAgain } from './sending/send-again.ts'
 const inferenceErrors = [
   'invalid_request_error',
   'model_not_found',
+  'external_not_allowed',
   'route_not_supported',
   'deployment_failed',
   'deployment_not_ready',

@@ -44,10 +44,15 @@ function assertMayRequire(viewer: Viewer, requiresSecondFactor: boolean): void {
 
 /** The values that the changes replace, by the names of the changes. */
 function pickChanged(
-  { name, description, requires_second_factor: requiresSecondFactor }: Organization,
+  {
+    name,
+    description,
+    requires_second_factor: requiresSecondFactor,
+    allow_external: allowExternal,
+  }: Organization,
   changes: OrganizationChanges,
 ): OrganizationChanges {
-  const old = { name, description, requiresSecondFactor }
+  const old = { name, description, requiresSecondFactor, allowExternal }
   return Object.fromEntries(
     Object.entries(old).filter(([field]) => changes[field as keyof OrganizationChanges] !== undefined),
   )

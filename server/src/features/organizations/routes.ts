@@ -48,8 +48,9 @@ export function organizationRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ body, viewer }) => {
-      const { requires_second_factor: requiresSecondFactor, ...changes } = body
-      const organization = await changeOrganization(deps, viewer, { ...changes, requiresSecondFactor })
+      const { requires_second_factor: requiresSecondFactor, allow_external: allowExternal, ...same } = body
+      const changes = { ...same, requiresSecondFactor, allowExternal }
+      const organization = await changeOrganization(deps, viewer, changes)
       return toOrganizationBody(organization, viewer.role)
     },
   )

@@ -16,6 +16,10 @@ export const updateOrganizationBody = z
       .boolean()
       .optional()
       .describe('Only for a super_admin who has a second factor: 409 `no_second_factor`'),
+    allow_external: z
+      .boolean()
+      .optional()
+      .describe('false: no request reaches an endpoint, and no model of one is deployed'),
   })
   .meta({ id: 'OrganizationUpdate', examples: [{ name: 'Analytical Engines', description: null }] })
 
@@ -31,6 +35,7 @@ export const organizationBody = z
     requires_second_factor: z
       .boolean()
       .describe('Whether members who sign in with a password need a second factor'),
+    allow_external: z.boolean().describe('Whether prompts may leave the server, for models of endpoints'),
     role: roleName.describe('Your role in this organization'),
     permissions: z.array(permissionName).describe('Your permissions in this organization'),
     created_at: timestamp.describe('Creation of the organization'),
@@ -81,6 +86,7 @@ export function toOrganizationBody(
     description: organization.description,
     status: organization.status,
     requires_second_factor: organization.requires_second_factor,
+    allow_external: organization.allow_external,
     role,
     permissions: permissionsOf(role),
     created_at: organization.created_at.toISOString(),

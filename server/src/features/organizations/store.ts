@@ -11,6 +11,7 @@ export interface OrganizationChanges {
   name?: string | undefined
   description?: string | null | undefined
   requiresSecondFactor?: boolean | undefined
+  allowExternal?: boolean | undefined
 }
 
 export function getOrganization(db: Database, id: number): Promise<Organization> {
@@ -24,10 +25,16 @@ export async function updateOrganization(
   changes: OrganizationChanges,
   at: Date,
 ): Promise<boolean> {
-  const { name, description, requiresSecondFactor } = changes
+  const { name, description, requiresSecondFactor, allowExternal } = changes
   const { numUpdatedRows } = await db
     .updateTable('organizations')
-    .set({ name, description, requires_second_factor: requiresSecondFactor, updated_at: at })
+    .set({
+      name,
+      description,
+      requires_second_factor: requiresSecondFactor,
+      allow_external: allowExternal,
+      updated_at: at,
+    })
     .where('id', '=', id)
     .where((where) =>
       where.or([
@@ -36,6 +43,7 @@ export async function updateOrganization(
         ...(requiresSecondFactor === undefined
           ? []
           : [where('requires_second_factor', '<>', requiresSecondFactor)]),
+        ...(allowExternal === undefined ? [] : [where('allow_external', '<>', allowExternal)]),
       ]),
     )
     .executeTakeFirst()

@@ -17,6 +17,7 @@ export interface OrganizationsTable {
   status: Generated<'active' | 'suspended' | 'closed'>
   suspended_at: Date | null
   requires_second_factor: Generated<boolean>
+  allow_external: Generated<boolean>
   created_at: DefaultedTimestamp
   updated_at: DefaultedTimestamp
 }

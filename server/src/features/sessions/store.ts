@@ -50,6 +50,7 @@ interface MembershipRow {
   organization_name: string
   organization_status: Standing['organizationStatus']
   requires_second_factor: boolean
+  allow_external: boolean
   role: RoleName
   team_ids: number[]
   /** As JSON has it */
@@ -62,6 +63,7 @@ export const memberships = sql<MembershipRow[]>`
   coalesce((
     SELECT json_agg(json_build_object('organization_id', organizations.id, 'organization_name', organizations.name,
       'organization_status', organizations.status, 'requires_second_factor', organizations.requires_second_factor,
+      'allow_external', organizations.allow_external,
       'role', memberships.role, 'team_ids', (SELECT coalesce(json_agg(team_id ORDER BY team_id), '[]') FROM team_members
         WHERE team_members.organization_id = organizations.id AND team_members.user_id = users.id), 'calls_blocked_until', (SELECT exhausted_until FROM budgets
         WHERE scope = 'member' AND budgets.organization_id = organizations.id AND budgets.user_id = users.id),
@@ -126,6 +128,7 @@ export function toPerson(row: PersonRow): Person {
       organizationStatus: membership.organization_status,
       role: membership.role,
       requiresSecondFactorSetup: membership.requires_second_factor && row.lacks_second_factor,
+      forbidsExternal: !membership.allow_external,
       teamIds: membership.team_ids,
       exhaustedTeams: membership.exhausted_teams.map(({ team_id: teamId, until }) => ({
         teamId,

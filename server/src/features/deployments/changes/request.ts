@@ -69,7 +69,7 @@ export async function requestDeployment(
     // In the order of all writers, names are locked before rows.
     if (alias !== null) await holdNames(transaction, organizationId)
     await holdMembership(transaction, viewer)
-    await requireEndpoint(transaction, organizationId, variant)
+    await requireEndpoint(transaction, viewer, variant)
     await assertCanDeploy(transaction, deps, organizationId, trialUse)
     await assertBudgetsAllow(transaction, deps, budgets, start)
     const deployment = await insertDeployment(

@@ -1,4 +1,6 @@
 import { ApplicationError } from '../../../base/errors.ts'
+import { findStanding, toRefusalError } from '../../../base/standing.ts'
+import type { Viewer } from '../../../base/viewer.ts'
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 import { endpointFormat } from '../../../ports/model-variant.ts'
 import type { ModelVariant } from '../../../ports/model-variant.ts'
@@ -33,13 +35,19 @@ export function refuseEngineSettings(modelName: string, given: object): void {
   throw new ApplicationError('not_for_endpoints', message)
 }
 
-/** Keeps the endpoint of a variant until the transaction ends. Throws `model_not_deployable` if it is gone. */
+/**
+ * Keeps the endpoint of a variant until the transaction ends. Throws `model_not_deployable` if it is gone, and
+ * `external_not_allowed`.
+ */
 export async function requireEndpoint(
   transaction: DatabaseTransaction,
-  organizationId: number,
+  viewer: Viewer,
   { modelName, weights }: ModelVariant,
 ): Promise<void> {
   if (weights.kind !== 'endpoint') return
+  const { organizationId } = viewer
+  const standing = findStanding(viewer, organizationId)
+  if (standing?.forbidsExternal === true) throw toRefusalError('external_not_allowed', standing)
   if (await holdEndpoint(transaction, organizationId, weights.endpoint)) return
   throw new ApplicationError('model_not_deployable', `The endpoint of ${modelName} was deleted.`)
 }

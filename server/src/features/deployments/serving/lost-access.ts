@@ -78,7 +78,7 @@ async function findOwnerships(db: Database, ids: readonly string[]) {
   if (ids.length === 0) return new Map()
   const rows = await db
     .selectFrom('deployments')
-    .select(['id', 'user_id', 'organization_id', 'shared_with'])
+    .select(['id', 'user_id', 'organization_id', 'shared_with', 'model_format'])
     .where('id', 'in', ids)
     .execute()
   return new Map(rows.map((row) => [row.id, toOwnership(row)]))

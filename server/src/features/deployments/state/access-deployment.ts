@@ -2,6 +2,7 @@ import { validate as isUuid } from 'uuid'
 import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
 import { findStanding, toRefusalError } from '../../../base/standing.ts'
 import { roleCan } from '../../../base/roles.ts'
+import { endpointFormat } from '../../../ports/model-variant.ts'
 import type { Services } from '../../../services.ts'
 import type { Person, Viewer } from '../../../base/viewer.ts'
 import { recordRefusal } from '../../audit/record-action.ts'
@@ -93,8 +94,9 @@ export function toOwnership({
   user_id: ownerId,
   organization_id: organizationId,
   shared_with: sharedWith,
-}: Pick<Deployment, 'user_id' | 'organization_id' | 'shared_with'>): DeploymentOwnership {
-  return { ownerId, organizationId, sharedWith }
+  model_format: format,
+}: Pick<Deployment, 'user_id' | 'organization_id' | 'shared_with' | 'model_format'>): DeploymentOwnership {
+  return { ownerId, organizationId, sharedWith, isOutside: format === endpointFormat }
 }
 
 function deploymentNotFound(): NotFoundError {

@@ -7,7 +7,7 @@ import type { DeploymentAct, DeploymentOwnership } from './judge-access.ts'
 
 const roles = Object.keys(roleIds) as RoleName[]
 const acts: DeploymentAct[] = ['read', 'inspect', 'call', 'change', 'terminate']
-const deployment = { ownerId: 7, organizationId: 1, sharedWith: null }
+const deployment = { ownerId: 7, organizationId: 1, sharedWith: null, isOutside: false }
 
 function standing(changes: Partial<Standing> = {}): Standing {
   return {
@@ -103,6 +103,14 @@ test.each([
       expect(found, `${role} ${current}`).toEqual(manages ? managed : isShared ? shared : notFound)
     }
   }
+})
+
+test('where prompts may not leave, an endpoint’s model is not called, and all else goes on', () => {
+  const own = standing({ forbidsExternal: true })
+  const refused = [null, null, 'external_not_allowed', null, null]
+  expect(judge(own, 1, { isOutside: true })).toEqual(refused)
+  expect(judge(own, 1)).toEqual(acts.map(() => null))
+  expect(judge(standing(), 1, { isOutside: true })).toEqual(acts.map(() => null))
 })
 
 test('a team of another organization gives no access', () => {

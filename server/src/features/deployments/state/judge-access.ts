@@ -36,6 +36,8 @@ export interface DeploymentOwnership {
   ownerId: number
   organizationId: number
   sharedWith: SharedWith | null
+  /** Others run its engine, so requests leave the installation. */
+  isOutside: boolean
 }
 
 /** `not_found` hides a deployment from a person; otherwise the person's standing says what is missing. */
@@ -63,7 +65,9 @@ export function judgeAccess({
   const { permission, changes, by }: Rule = rules[act]
   if (!by.includes(relation)) return { code: 'forbidden', standing }
   const code = judgeStanding(standing, permission, changes)
-  return code === null ? null : { code, standing }
+  if (code !== null) return { code, standing }
+  const leaves = act === 'call' && deployment.isOutside
+  return leaves && standing.forbidsExternal === true ? { code: 'external_not_allowed', standing } : null
 }
 
 function findRelation(person: Person, standing: Standing, deployment: DeploymentOwnership): Relation | null {

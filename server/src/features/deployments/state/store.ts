@@ -87,10 +87,10 @@ export function findDeployment(db: Database, id: string): Promise<Deployment | u
 export function findDeployments(
   db: Database,
   ids: readonly string[],
-): Promise<Pick<Deployment, 'id' | 'user_id' | 'organization_id' | 'shared_with'>[]> {
+): Promise<Pick<Deployment, 'id' | 'user_id' | 'organization_id' | 'shared_with' | 'model_format'>[]> {
   return db
     .selectFrom('deployments')
-    .select(['id', 'user_id', 'organization_id', 'shared_with'])
+    .select(['id', 'user_id', 'organization_id', 'shared_with', 'model_format'])
     .where('id', 'in', ids)
     .execute()
 }

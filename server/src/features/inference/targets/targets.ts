@@ -33,8 +33,6 @@ export interface EngineTarget
   authorization: string | null
   /** The name of that header; null for `authorization` */
   keyHeader: string | null
-  /** Others run the engine: requests leave the installation, and its responses are not trusted. */
-  isOutside: boolean
   counts: TokenCounts
   adaptsRoles: boolean
   /** Names the engine in sentences */

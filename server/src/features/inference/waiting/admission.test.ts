@@ -55,6 +55,8 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     origin: 'http://127.0.0.1:1',
     basePath: '',
     authorization: null,
+    keyHeader: null,
+    isOutside: false,
   }
 }
 
