@@ -382,6 +382,10 @@ test('tokens cost what the endpoint charges, from the hour on in which its price
     now = new Date(now.getTime() + 3 * hour)
     await settleTrusted(priced.application)
     expect(await costOf(), 'sealed').toBe('0.004005000006')
+    const { db } = priced.application
+    const buckets = await db.selectFrom('usage_buckets').select(['meter', 'sealed_at']).execute()
+    expect(new Set(buckets.map(({ meter }) => meter)).size).toBe(3)
+    expect(buckets.filter(({ sealed_at: sealedAt }) => sealedAt !== null).length).toBeGreaterThan(3)
     const { body } = await admin.get('/v1/billing/usage-summary')
     expect(JSON.stringify(body)).toContain('Output tokens of llama')
   } finally {

@@ -80,7 +80,7 @@ export interface UsageBucket {
   price: BucketPrice
 }
 
-/** `own` prices, if any are valid in the hour, take the place of the price list. */
+/** `own` prices of tokens, if any are valid in the hour, take the place of the price list. */
 export type PriceFinder = (
   meter: MeterName,
   dimensions: Dimensions,
@@ -119,13 +119,14 @@ export function planSettlement(
     dimensions: Dimensions,
     { hour, beforeCharging, lateFor }: Pick<UsageBucket, 'hour' | 'beforeCharging' | 'lateFor'>,
     thousandths: number,
+    own?: readonly Price[],
   ): void {
     if (thousandths === 0) return
     const key = JSON.stringify([deploymentId, meter, hour.getTime(), beforeCharging, lateFor, dimensions])
     const bucket = buckets.get(key)
     if (bucket !== undefined) bucket.thousandths += thousandths
     else {
-      const price = findPrice(meter, dimensions, lateFor ?? hour, tariffs?.get(deploymentId)?.prices)
+      const price = findPrice(meter, dimensions, lateFor ?? hour, own)
       buckets.set(key, { deploymentId, meter, hour, beforeCharging, lateFor, dimensions, thousandths, price })
     }
   }
@@ -138,13 +139,14 @@ export function planSettlement(
   }
   for (const { deploymentId, modelName, inputTokens, outputTokens, cachedTokens = 0, ...part } of tokens) {
     const tariff = tariffs?.get(deploymentId)
+    const own = tariff?.prices
     const dimensions =
       tariff === undefined
         ? { model_name: modelName }
         : { model_name: modelName, endpoint: tariff.endpointId }
-    count('inference_input_tokens', deploymentId, dimensions, part, (inputTokens - cachedTokens) * 1000)
-    count('inference_cached_tokens', deploymentId, dimensions, part, cachedTokens * 1000)
-    count('inference_output_tokens', deploymentId, dimensions, part, outputTokens * 1000)
+    count('inference_input_tokens', deploymentId, dimensions, part, (inputTokens - cachedTokens) * 1000, own)
+    count('inference_cached_tokens', deploymentId, dimensions, part, cachedTokens * 1000, own)
+    count('inference_output_tokens', deploymentId, dimensions, part, outputTokens * 1000, own)
   }
 
   const unpriced = [...buckets.values()].flatMap(({ price, hour }) => (price.unit === null ? [hour] : []))
