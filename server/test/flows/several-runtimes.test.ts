@@ -1,4 +1,4 @@
-// Real doubles of three runtimes at once: this machine, a cluster of Kubernetes and one of Xinference.
+// Real doubles of runtimes at once: this machine, a cluster of Kubernetes and one of Xinference, and an endpoint.
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -14,6 +14,8 @@ import { adminSettings, runAdmin } from '../support/admin.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { waitForStatus } from '../support/deployments.ts'
+import { startEndpointDouble } from '../support/endpoint-double.ts'
+import type { EndpointDouble } from '../support/endpoint-double.ts'
 import { listen } from '../support/listen.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -21,15 +23,18 @@ import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
 import type { XinferenceSimulator } from '../xinference/simulator/simulator.ts'
 
 const path = '/api/v1/model-deployments'
-const everything = 'local,kubernetes,xinference'
+const everything = 'local,kubernetes,xinference,endpoints'
 const waiting = { timeout: 60_000, interval: 100 }
 const types = { local: 'local-cpu', kubernetes: 'l4-x1', xinference: 'xinference-cpu' }
-type Name = keyof typeof types
-const names = Object.keys(types) as Name[]
+type Engine = keyof typeof types
+type Name = Engine | 'endpoints'
+const engines = Object.keys(types) as Engine[]
+const names: Name[] = [...engines, 'endpoints']
 
 let simulator: XinferenceSimulator
 let api: KubernetesApi
 let pod: TestEngine
+let endpoint: EndpointDouble
 /** Forwards to the engine in the pod, whose key only Berth's engines have. */
 async function forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = await buffer(request)
@@ -51,6 +56,7 @@ beforeAll(async () => {
   simulator = await startXinferenceSimulator()
   api = await startKubernetesApi()
   pod = startEngine({ flags: { '--alias': 'berth-tiny', '--context': '1024', '--parallel': '2' } })
+  endpoint = await startEndpointDouble()
   const port = await listen(gateway)
   server = await startTestServer({
     settings: {
@@ -58,6 +64,7 @@ beforeAll(async () => {
       XINFERENCE_URLS: simulator.url,
       KUBECONFIG: api.kubeconfig,
       KUBERNETES_INSTANCE_TYPES: types.kubernetes,
+      ENDPOINT_NETWORKS: '127.0.0.0/8',
       KUBERNETES_ENGINE_ADDRESS: `http://127.0.0.1:${port}/{service}`,
     },
   })
@@ -65,6 +72,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await server?.close()
+  await endpoint?.close()
   gateway.close()
   gateway.closeAllConnections()
   await pod?.stop()
@@ -130,15 +138,19 @@ test('one plan compares the offers of all, and says where each is', async () => 
 })
 
 test('each runtime serves its deployment', async () => {
-  for (const name of names) {
+  for (const name of engines) {
     const created = await client.post(path, { model_name: 'berth-tiny', instance_type: types[name] })
     expect(created.status).toBe(201)
     ids[name] = created.body.id
   }
+  const added = await client.post('/api/v1/endpoints', { name: 'Lab', base_url: endpoint.url })
+  expect(added.status).toBe(201)
+  ids.endpoints = (await client.post(path, { model_name: 'llama' })).body.id
   const scheduling = setInterval(() => api.setPods(ready), 200)
   for (const name of names) {
     const running = await waitForStatus(client, ids[name], 'running', waiting.timeout)
-    expect(running.cluster_id).toMatch(new RegExp(`^${name}`))
+    const cluster = name === 'endpoints' ? added.body.id : name
+    expect(running.cluster_id).toMatch(new RegExp(`^${cluster}`))
   }
   clearInterval(scheduling)
   for (const name of names) expect((await chat(name)).body.choices).toHaveLength(1)
@@ -186,10 +198,21 @@ test('a killed engine of this machine starts again, and the others serve meanwhi
   })
 })
 
+test('an endpoint that goes and comes is the trouble of its own deployment', async () => {
+  await whileOthersServe('endpoints', async () => {
+    const { port } = new URL(endpoint.url)
+    await endpoint.close()
+    await waitForAnswer('endpoints', 502)
+    expect((await client.get(`${path}/${ids.endpoints}`)).body.status).toBe('running')
+    endpoint = await startEndpointDouble(Number(port))
+    await waitForAnswer('endpoints')
+  })
+})
+
 test('a runtime that is taken away at a start keeps its deployments until it is back', async () => {
   const launches = simulator.calls.filter((call) => call === 'POST /v1/models').length
   await server.restart({ RUNTIME: 'local' })
-  for (const name of ['kubernetes', 'xinference'] as const) {
+  for (const name of ['kubernetes', 'xinference', 'endpoints'] as const) {
     await waitForMessage(name, `The runtime ${name} is not configured.`)
     const refused = await chat(name)
     expect(refused.status).toBe(502)
@@ -213,8 +236,10 @@ test('a runtime that is taken away at a start keeps its deployments until it is 
   await server.restart({ RUNTIME: everything })
   await waitForStatus(client, ids.kubernetes, 'terminated', waiting.timeout)
   expect(api.list('deployments')).toEqual([])
-  await waitForMessage('xinference', null)
-  await waitForAnswer('xinference')
+  for (const name of ['xinference', 'endpoints'] as const) {
+    await waitForMessage(name, null)
+    await waitForAnswer(name)
+  }
   expect(simulator.calls.filter((call) => call === 'POST /v1/models')).toHaveLength(launches)
 })
 
