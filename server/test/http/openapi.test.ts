@@ -338,11 +338,11 @@ test('event streams: the shape of their events', () => {
   })
 })
 
-test('request bodies: a size above 0, `stream: null` and the webhook’s event', () => {
+test('request bodies: a size from 0 on, `stream: null` and the webhook’s event', () => {
   const { schemas } = document.components
   const find = (id: string) => schemas[id] ?? schemas[`${id}Input`]
   const [size] = find('DeploymentRequest').properties.model_size_in_billions.anyOf
-  expect(size).toEqual({ type: 'number', exclusiveMinimum: 0 })
+  expect(size).toEqual({ type: 'number', minimum: 0 })
   expect(JSON.stringify(find('ChatCompletionRequest').properties.stream)).toContain('"null"')
   const { requestBody } = operations.find((each) => name(each) === 'POST /v1/billing/webhook')!.description
   expect(requestBody.required).toBe(true)

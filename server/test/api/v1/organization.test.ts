@@ -31,6 +31,7 @@ test('GET /v1/organization: returns the current organization with the caller’s
     description: null,
     status: 'active',
     requires_second_factor: false,
+    allow_external: true,
     role: 'super_admin',
     permissions: Object.keys(permissions),
     created_at: timestamp,
