@@ -43,10 +43,7 @@ export const catalog = {
   noHardware: 'no hardware available',
   from: (price: string) => `from ${price}/hour`,
   perHour: (price: string) => `${price}/hour`,
-  perMillion: (input: string, output: string) => `${input} in, ${output} out`,
-  perMillionNote: 'For a million tokens',
   priceUnknown: 'Unknown',
-  ofEndpoint: 'Endpoint',
 
   notFoundTitle: 'Model not found',
   goneTitle: 'This model is no longer in the catalog',

@@ -51,7 +51,7 @@ function Outside({ plan }: Pick<PlanProps, 'plan'>) {
   return (
     <section aria-label={text.plan.planned} className="grid gap-4 rounded-lg border px-4 py-3.5">
       <dl className="grid grid-cols-2 gap-x-6 gap-y-4 sm:grid-cols-3">
-        <Figure label={words.price} value={writePlanPrice(plan)} hint={words.perMillionNote} />
+        <Figure label={words.price} value={writePlanPrice(plan)} hint={text.variants.perMillionNote} />
         <Payer />
         {plan.context_tokens !== null && (
           <Figure label={text.plan.context} value={text.plan.tokens(formatNumber(plan.context_tokens))} />

@@ -8,5 +8,5 @@ export const isOfEndpoint = ({ model_format: format }: { model_format: string })
 /** What a million tokens cost; null if nobody named prices. */
 export function writeTokenPrices(prices: Placement['token_prices'], currency: string): string | null {
   if (prices === null) return null
-  return text.catalog.perMillion(formatMoney(prices.input, currency), formatMoney(prices.output, currency))
+  return text.variants.perMillion(formatMoney(prices.input, currency), formatMoney(prices.output, currency))
 }

@@ -98,7 +98,7 @@ const ModelRow = memo(function ModelRow({ entry, isHere, currency, arePlacements
           {fit && currency && isOfEndpoint(model.default_variant) ? (
             <>
               <span className="font-medium">{writeTokenPrices(model.source.prices, currency)}</span>
-              {model.source.prices && <span className="text-muted">{words.perMillionNote}</span>}
+              {model.source.prices && <span className="text-muted">{text.variants.perMillionNote}</span>}
             </>
           ) : fit?.pricePerHour && currency ? (
             <span className="font-medium">
