@@ -82,15 +82,6 @@ export function lockEndpoint(
   )
 }
 
-/** Keeps an endpoint until the transaction ends. False if there is none. */
-export async function holdEndpoint(
-  transaction: DatabaseTransaction,
-  organizationId: number,
-  id: string,
-): Promise<boolean> {
-  return (await selectOne(transaction, organizationId, id)?.forKeyShare().executeTakeFirst()) !== undefined
-}
-
 /** The deployments on an endpoint that have not ended, oldest first. */
 export async function listActiveDeployments(
   db: Database,

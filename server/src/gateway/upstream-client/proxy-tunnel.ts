@@ -32,7 +32,7 @@ export function openThroughProxy(proxy: string, target: string): Promise<Socket>
         return reject(new Error(`the proxy responded with ${statusCode}`))
       }
       if (rest.length > 0) socket.unshift(rest)
-      resolve(socket as Socket)
+      resolve(socket)
     })
     // A proxy that does not know the method
     .once('response', (response) => {
@@ -46,12 +46,10 @@ export function openThroughProxy(proxy: string, target: string): Promise<Socket>
 
 /** A socket that is still being opened. Emits `connect`. */
 export class OpeningSocket extends Duplex {
-  readonly #opening: Promise<Socket>
   #socket: Socket | null = null
 
   constructor(opening: Promise<Socket>) {
     super()
-    this.#opening = opening
     opening.then(
       (socket) => this.#attach(socket),
       (error: Error) => this.destroy(error),
@@ -71,6 +69,12 @@ export class OpeningSocket extends Duplex {
     this.emit('connect')
   }
 
+  #whenOpen(act: (socket: Socket) => void): void {
+    const socket = this.#socket
+    if (socket !== null) act(socket)
+    else this.once('connect', () => act(this.#socket!))
+  }
+
   setNoDelay(): this {
     this.#socket?.setNoDelay(true)
     return this
@@ -81,11 +85,11 @@ export class OpeningSocket extends Duplex {
   }
 
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#opening.then((socket) => socket.write(bytes, done), done)
+    this.#whenOpen((socket) => socket.write(bytes, done))
   }
 
   override _final(done: (error?: Error | null) => void): void {
-    this.#opening.then((socket) => socket.end(done), done)
+    this.#whenOpen((socket) => socket.end(done))
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {

@@ -4,7 +4,7 @@ import type { Viewer } from '../../../base/viewer.ts'
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 import { endpointFormat } from '../../../ports/model-variant.ts'
 import type { ModelVariant } from '../../../ports/model-variant.ts'
-import { holdEndpoint } from '../../endpoints/store.ts'
+import { holdEndpoint } from '../../endpoints/hold-endpoint.ts'
 import type { Deployment } from '../state/store.ts'
 
 /** Settings of what Berth starts */

@@ -10,9 +10,9 @@ import {
 import type { ResolveAll } from '../../base/outgoing-addresses.ts'
 import { findProxy } from '../../base/proxy.ts'
 import { trust } from '../../base/send-outgoing.ts'
-import { toServerName } from './connection.ts'
-import type { OpenSocket } from './connection.ts'
-import { OpeningSocket, openThroughProxy } from './proxy-tunnel.ts'
+import { toServerName } from '../../gateway/upstream-client/connection.ts'
+import type { OpenSocket } from '../../gateway/upstream-client/connection.ts'
+import { OpeningSocket, openThroughProxy } from '../../gateway/upstream-client/proxy-tunnel.ts'
 
 /** Where connections to addresses of other people's choice may lead. */
 export interface OutsideRules {
