@@ -21,6 +21,7 @@ export const variants = {
     archive: 'Archive',
     other: 'Another format',
   } as Record<string, string>,
+  endpoint: 'Endpoint',
   perMillion: (input: string, output: string) => `${input} in, ${output} out`,
   perMillionNote: 'For a million tokens',
   notQuantized: 'unquantized',

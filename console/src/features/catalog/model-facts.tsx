@@ -4,7 +4,6 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { Section } from '../../components/page.tsx'
 import { formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { isOfEndpoint } from '../../domain/models/endpoint-models.ts'
 import { nameFormat } from '../../domain/models/variant-names.ts'
 import { listFormats, listSizes } from '../../domain/models/variants.ts'
 
@@ -33,9 +32,7 @@ export function ModelFacts({ model }: { model: DeployableModel }) {
             </span>
           </Fact>
         )}
-        {!isOfEndpoint(model.default_variant) && (
-          <Fact name={words.sizes}>{listSizes(model).map(formatParameters).join(', ')}</Fact>
-        )}
+        <Fact name={words.sizes}>{listSizes(model).map(formatParameters).join(', ')}</Fact>
         <Fact name={words.formats}>{listFormats(model).map(nameFormat).join(', ')}</Fact>
         {model.source.repository !== null && (
           <Fact name={words.source}>

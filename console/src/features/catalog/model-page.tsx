@@ -31,6 +31,7 @@ const words = text.catalog
 const route = getRouteApi('/app/catalog/$modelId')
 // Below the first screen
 const CallSection = lazyPart(() => import('./call-section.tsx').then((module) => module.CallSection))
+const EndpointFacts = lazyPart(() => import('./endpoint-facts.tsx').then((module) => module.EndpointFacts))
 const ModelMenu = lazyPart(() => import('./own-models/model-menu.tsx').then((module) => module.ModelMenu))
 
 /** A model with its properties, variants and deploy button. */
@@ -76,6 +77,7 @@ function Model({ model }: { model: DeployableModel }) {
   const [isDeploying, setIsDeploying] = useState(false)
   const [initial, setInitial] = useState<Variant>()
   const isOwn = model.owner === 'organization'
+  const isOutside = model.source.kind === 'endpoint'
   const mayDeploy = can('createDeployments') && model.base_model === null
   const deploy = (choice?: Variant) => {
     setInitial(choice)
@@ -120,9 +122,15 @@ function Model({ model }: { model: DeployableModel }) {
         </>
       }
     >
-      <ModelFacts model={model} />
+      {isOutside ? (
+        <Suspense>
+          <EndpointFacts model={model} />
+        </Suspense>
+      ) : (
+        <ModelFacts model={model} />
+      )}
       <ModelDeployments modelName={model.model_name} />
-      {model.base_model === null && (
+      {model.base_model === null && !isOutside && (
         <VariantsTable model={model} placements={placements} onDeploy={mayDeploy ? deploy : undefined} />
       )}
       {/* Wait for the table above, which would shift this section. */}

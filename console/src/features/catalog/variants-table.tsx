@@ -11,7 +11,6 @@ import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatBytes, formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { PlacementsError } from './placements-error.tsx'
-import { isOfEndpoint, writeTokenPrices } from '../../domain/models/endpoint-models.ts'
 import { nameVariant, nameVariantParts } from '../../domain/models/variant-names.ts'
 import { weightsQuery } from '../../domain/models/queries.ts'
 import { findPlacement, isSameVariant, listVariants } from '../../domain/models/variants.ts'
@@ -119,15 +118,12 @@ interface VariantRowProps extends Pick<VariantsTableProps, 'onDeploy'> {
 /** On a small screen, one line below the name replaces the other columns. */
 function VariantRow({ choice, isDefault, isHere, placement, currency, onDeploy }: VariantRowProps) {
   const [name, quantization] = nameVariantParts(choice)
-  const isOutside = isOfEndpoint(choice)
-  const memory = isOutside || placement?.memory_bytes == null ? null : formatBytes(placement.memory_bytes)
+  const memory = placement?.memory_bytes == null ? null : formatBytes(placement.memory_bytes)
   const price =
     placement?.feasible && currency
-      ? isOutside
-        ? (writeTokenPrices(placement.token_prices, currency) ?? words.priceUnknown)
-        : placement.price_per_hour === null
-          ? words.priceUnknown
-          : words.perHour(formatMoney(placement.price_per_hour, currency))
+      ? placement.price_per_hour === null
+        ? words.priceUnknown
+        : words.perHour(formatMoney(placement.price_per_hour, currency))
       : null
   const summary = placement?.feasible
     ? [memory, placement.instance_type, price]
@@ -152,7 +148,7 @@ function VariantRow({ choice, isDefault, isHere, placement, currency, onDeploy }
         {placement?.feasible ? (
           <span className="flex flex-wrap gap-x-2">
             {placement.instance_type}
-            {placement.gpu_count !== null && !isOutside && (
+            {placement.gpu_count !== null && (
               <span className="whitespace-nowrap text-muted">
                 {words.gpus(placement.gpu_count, placement.instance_type)}
               </span>
