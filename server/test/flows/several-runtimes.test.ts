@@ -1,4 +1,4 @@
-// Real doubles of runtimes at once: this machine, a cluster of Kubernetes and one of Xinference, and an endpoint.
+// Real doubles at once: this machine, a cluster of Kubernetes, one of Xinference, and an endpoint.
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'

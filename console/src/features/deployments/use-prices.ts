@@ -6,7 +6,7 @@ import { placementsQuery } from '../../domain/models/queries.ts'
 import { formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
-/** Returns a function for the hourly price of instances, or for that of an endpoint's tokens; null if no placement has the variant on the type. */
+/** Returns a function for the price of instances, or of an endpoint's tokens; null if no placement has it. */
 export function usePrices(
   enabled: boolean,
 ): (deployment: Deployment, instanceType: string | null, count?: number) => string | null {

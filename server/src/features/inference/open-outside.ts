@@ -25,8 +25,8 @@ export interface OutsideRules {
 }
 
 /**
- * Opens sockets to addresses of other people's choice. A name is resolved once for a connection, which goes to
- * the address that was checked.
+ * Opens sockets to addresses of other people's choice. A name is resolved once for a connection, which goes
+ * to the address that was checked.
  */
 export function openOutside(
   { networks, certificates, proxy }: OutsideRules,

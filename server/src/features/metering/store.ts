@@ -238,7 +238,7 @@ export async function sumSealedUsage(
 
 /**
  * A page of sealed usage by price key and hour, in order, in whole thousandths: seven days from the first
- * sealed hour at or after `from`, without uncharged usage. Usage that is free, or paid to others, counts as 0.
+ * sealed hour at or after `from`, without uncharged usage. Usage that is free or paid to others counts as 0.
  */
 export async function listSealedHours(
   db: Database,

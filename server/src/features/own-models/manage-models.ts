@@ -61,7 +61,7 @@ export async function changeModel(
   })
 }
 
-/** Removes a model with its uploaded file. Throws `model_in_use` while a deployment uses it, `endpoint_model`. */
+/** Removes a model with its file. Throws `model_in_use` while a deployment uses it, and `endpoint_model`. */
 export async function removeModel(
   deps: Pick<Services, 'db' | 'config' | 'modelStore'>,
   viewer: Viewer,

@@ -36,8 +36,8 @@ export function refuseEngineSettings(modelName: string, given: object): void {
 }
 
 /**
- * Keeps the endpoint of a variant until the transaction ends. Throws `model_not_deployable` if it is gone, and
- * `external_not_allowed`.
+ * Keeps the endpoint of a variant until the transaction ends. Throws `model_not_deployable` if it is gone,
+ * and `external_not_allowed`.
  */
 export async function requireEndpoint(
   transaction: DatabaseTransaction,

@@ -97,7 +97,15 @@ test('GET /api/v1/deployable-models: a model has exactly the fields of the contr
     owner: 'installation',
     managed_by: null,
     base_model: null,
-    source: { kind: 'catalog', repository: null, commit: null, file_name: null, bytes: null },
+    source: {
+      kind: 'catalog',
+      repository: null,
+      commit: null,
+      file_name: null,
+      bytes: null,
+      endpoint_id: null,
+      prices: null,
+    },
     created_at: instant,
     updated_at: instant,
     variants: [

@@ -189,6 +189,8 @@ describe('POST /api/v1/deployable-models', () => {
         repository: 'acme/Small-GGUF',
         commit: commitOf('1'),
         file_name: null,
+        endpoint_id: null,
+        prices: null,
         bytes,
       },
       variants: [{ model_format: 'ggufv2', quantizations: ['Q8_0', 'Q4_K_M'], default: true }],
