@@ -18,6 +18,9 @@ export type ModelSource =
   | { kind: 'upload'; fileName: string; bytes: number }
   | { kind: 'endpoint'; endpoint: string; model: string; prices: TokenPrices | null }
 
+/** What stands for the license of a model whose owner names none. */
+export const unknownLicense = 'unknown'
+
 /** A variant in the catalog. `gated` means that the hub requires an accepted license and a token. */
 export interface CatalogVariant extends ModelVariant {
   gated: boolean

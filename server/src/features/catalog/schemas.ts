@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { count, managedBy, queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
 import { modelTypes } from '../../ports/model-variant.ts'
 import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
-import { listVariants } from './model.ts'
+import { listVariants, unknownLicense } from './model.ts'
 import type { CatalogVariant, ModelSource } from './model.ts'
 import { listServedTags } from './engine-choice.ts'
 import type { StoredModel } from './store.ts'
@@ -60,6 +60,14 @@ export const deployableModelBody = z
     family: z.string().describe('Family of models'),
     model_type: z.enum(modelTypes).describe('What the model does: chat, embeddings, or ranking of documents'),
     description: z.string().describe('One or two sentences'),
+    license: z
+      .string()
+      .nullable()
+      .meta({
+        description: 'License of the weights, as its maker names it; null if unknown',
+        examples: ['apache-2.0'],
+      }),
+    context_tokens: count.describe('The longest context of its variants, before hardware limits it'),
     tags: z
       .array(z.string())
       .describe('Without `vision` if no engine of this server accepts images for the model'),
@@ -120,6 +128,8 @@ export function toDeployableModelBody(
     family: entry.family,
     model_type: row.model_type,
     description: entry.description,
+    license: entry.license === unknownLicense ? null : entry.license,
+    context_tokens: Math.max(...entry.variants.map(({ contextLength }) => contextLength)),
     tags: listServedTags(entry, engines),
     suggested_prompts: entry.suggestedPrompts,
     enabled: row.enabled,

@@ -3,6 +3,7 @@ import type { HubRepository } from '../../ports/model-hub.ts'
 import type { EngineProfiles } from '../../ports/model-variant.ts'
 import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import { listEnginesFor } from '../catalog/engine-choice.ts'
+import { unknownLicense } from '../catalog/model.ts'
 import type { CatalogModel, CatalogVariant } from '../catalog/model.ts'
 import { ggufFormat } from './facts/formats.ts'
 import type { LoraBase } from './find-base.ts'
@@ -51,7 +52,7 @@ export function toRepositoryHead(
     displayName: name,
     provider: owner,
     description: `${repository.name} on the Hub, as of commit ${repository.commit.slice(0, 7)}.`,
-    license: repository.license ?? 'unknown',
+    license: repository.license ?? unknownLicense,
   }
 }
 

@@ -3,6 +3,7 @@ import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import type { Services } from '../../../services.ts'
 import { recordAction } from '../../audit/record-action.ts'
+import { unknownLicense } from '../../catalog/model.ts'
 import { requireFreeName } from '../../catalog/own-model-changes.ts'
 import type { StoredModel } from '../../catalog/own-model-changes.ts'
 import { holdMembership } from '../../organizations/memberships.ts'
@@ -70,7 +71,7 @@ export async function addUploadedModel(
     displayName: fileName.replace(/\.gguf$/i, ''),
     provider: 'upload',
     description: `Uploaded as ${fileName}.`,
-    license: 'unknown',
+    license: unknownLicense,
   } as const
   const model = toOwnModel(head, [variant], runtimes.engines, origin, base)
   return db.transaction().execute(async (transaction) => {

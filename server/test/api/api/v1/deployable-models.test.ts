@@ -90,6 +90,8 @@ test('GET /api/v1/deployable-models: a model has exactly the fields of the contr
     family: 'Birds',
     model_type: 'LLM',
     description: 'A vessel.',
+    license: 'mit',
+    context_tokens: 2048,
     tags: ['chat'],
     suggested_prompts: [],
     enabled: true,
