@@ -9,8 +9,8 @@ import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { formatNumber } from '../../format.ts'
 import type { CatalogSearch } from './catalog-search.ts'
 import { text } from '../../text/index.ts'
-import { sizeRanges } from './filter.ts'
-import type { FilterOptions, SizeRange } from './filter.ts'
+import { contextLengths, sizeRanges } from './filter.ts'
+import type { ContextLength, FilterOptions, SizeRange } from './filter.ts'
 
 const words = text.catalog
 const types = ['all', 'LLM', 'embedding', 'rerank'] as const
@@ -29,7 +29,7 @@ export function CatalogFilters(props: CatalogFiltersProps) {
   const { draft, onDraftChange, filters } = props
   const [isOpen, setIsOpen] = useState(false)
   const panelId = useId()
-  const set = [filters.type, filters.provider, filters.family, filters.size, filters.fits].filter(Boolean)
+  const set = Object.entries(filters).filter(([name, value]) => name !== 'q' && value)
   return (
     <search className="flex flex-wrap items-center gap-2">
       <SearchInput label={words.search} value={draft} onChange={onDraftChange} />
@@ -87,6 +87,28 @@ function Filters({ filters, options, onChange }: CatalogFiltersProps) {
           <option key={range} value={range}>
             {words.sizeRanges[range]}
           </option>
+        ))}
+      </FilterSelect>
+      <FilterSelect
+        label={words.context}
+        value={filters.context}
+        onChange={(context) => onChange({ context })}
+      >
+        <option value="">{words.anyContext}</option>
+        {(Object.keys(contextLengths) as ContextLength[]).map((length) => (
+          <option key={length} value={length}>
+            {words.contextLengths[length]}
+          </option>
+        ))}
+      </FilterSelect>
+      <FilterSelect
+        label={words.license}
+        value={filters.license}
+        onChange={(license) => onChange({ license })}
+      >
+        <option value="">{words.anyLicense}</option>
+        {options.licenses.map((license) => (
+          <option key={license}>{license}</option>
         ))}
       </FilterSelect>
       <label className="flex h-9 items-center gap-2 px-1 whitespace-nowrap">

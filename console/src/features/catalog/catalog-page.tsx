@@ -9,6 +9,8 @@ import { Page, Section } from '../../components/page.tsx'
 import { EmptyState } from '../../components/states.tsx'
 import { useSearchDraft } from '../../components/use-search-draft.ts'
 import { lazyPart, loadWhenIdle } from '../../routing/lazy-part.ts'
+import { UnlabeledSelect } from '../../components/field.tsx'
+import { catalogSorts } from './catalog-search.ts'
 import type { CatalogSearch } from './catalog-search.ts'
 import { text } from '../../text/index.ts'
 import { CatalogFilters } from './catalog-filters.tsx'
@@ -59,14 +61,15 @@ export function CatalogPage() {
   const deferredDraft = useDeferredValue(draft)
 
   const known = models.data ?? []
+  const { sort } = search
   const filters = { ...readFilters(search, known), q: deferredDraft }
   const clear = () => {
     setDraft('')
-    void navigate({ search: {}, replace: true, resetScroll: false })
+    void navigate({ search: { sort: search.sort }, replace: true, resetScroll: false })
   }
   const isFiltered = Object.values({ ...filters, q: draft }).some(Boolean)
   const isWaiting = !models.data || (filters.fits === 'yes' && placements.isPending)
-  const entries = listEntries(known, placements.data?.items, filters)
+  const entries = listEntries(known, placements.data?.items, { ...filters, sort })
   return (
     <Page
       {...text.pages.catalog}
@@ -83,11 +86,26 @@ export function CatalogPage() {
         />
         <div className="flex h-7 items-center justify-between gap-4 text-[0.8125rem] text-muted">
           <p role="status">{!isWaiting && words.count(entries.length, known.length)}</p>
-          {isFiltered && (
-            <Button variant="quiet" size="small" className="h-7!" onClick={clear}>
-              {words.clearFilters}
-            </Button>
-          )}
+          <div className="flex items-center gap-1">
+            {isFiltered && (
+              <Button variant="quiet" size="small" className="h-7!" onClick={clear}>
+                {words.clearFilters}
+              </Button>
+            )}
+            <UnlabeledSelect
+              aria-label={words.sort}
+              value={sort ?? ''}
+              onChange={({ target }) => change({ sort: catalogSorts.find((one) => one === target.value) })}
+              className="h-7! border-transparent! bg-transparent! py-0 text-[0.8125rem]"
+            >
+              <option value="">{words.sorts.catalog}</option>
+              {catalogSorts.map((one) => (
+                <option key={one} value={one}>
+                  {words.sorts[one]}
+                </option>
+              ))}
+            </UnlabeledSelect>
+          </div>
         </div>
         {placements.isError && !placements.data && <PlacementsError placements={placements} />}
         <Section flush>

@@ -8,8 +8,17 @@ export interface CatalogSearch {
   provider?: string | undefined
   family?: string | undefined
   size?: string | undefined
+  license?: string | undefined
+  context?: string | undefined
   fits?: 'yes' | undefined
+  /** Undefined for the order of the catalog */
+  sort?: CatalogSort | undefined
 }
+
+/** The orders of the list: from A to Z, from small to large, from long to short, from cheap to expensive. */
+export const catalogSorts = ['name', 'size', 'context', 'price'] as const
+
+export type CatalogSort = (typeof catalogSorts)[number]
 
 export const readCatalogSearch = (search: RawSearch): CatalogSearch => ({
   q: readText(search.q),
@@ -17,5 +26,8 @@ export const readCatalogSearch = (search: RawSearch): CatalogSearch => ({
   provider: readText(search.provider),
   family: readText(search.family),
   size: readText(search.size),
+  license: readText(search.license),
+  context: readText(search.context),
   fits: search.fits === 'yes' ? 'yes' : undefined,
+  sort: catalogSorts.find((one) => one === search.sort),
 })

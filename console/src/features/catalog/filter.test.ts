@@ -11,6 +11,8 @@ function createModel(id: string, sizes: number[], fields: Partial<DeployableMode
     family: id,
     model_type: 'LLM',
     description: '',
+    license: 'mit',
+    context_tokens: 32_768,
     tags: [],
     suggested_prompts: [],
     enabled: true,
@@ -66,8 +68,12 @@ function place(id: string, size: number, memory: number, price: string | null, f
 
 const models = [
   createModel('ship', [0.5, 4], { tags: ['code'] }),
-  createModel('harbour', [70], { provider: 'Bo', description: 'A harbour for Code' }),
-  createModel('vector', [0.1], { model_type: 'embedding' }),
+  createModel('harbour', [70], {
+    provider: 'Bo',
+    description: 'A harbour for Code',
+    context_tokens: 131_072,
+  }),
+  createModel('vector', [0.1], { model_type: 'embedding', license: null }),
 ]
 const placements = [
   place('ship', 0.5, 10, '10.5'),
@@ -92,11 +98,26 @@ describe('matching models', () => {
     expect(list({ size: '4-10' })).toEqual(['ship'])
   })
 
+  it('have the license and at least the context', () => {
+    expect(list({ license: 'mit' })).toEqual(['ship', 'harbour'])
+    expect(list({ context: '32k' })).toEqual(['ship', 'harbour', 'vector'])
+    expect(list({ context: '128k' })).toEqual(['harbour'])
+  })
+
   it('fit in at least one of these sizes once placements are known', () => {
     expect(list({ fits: 'yes' })).toEqual(['ship', 'vector'])
     expect(list({ fits: 'yes', size: 'over-40' })).toEqual([])
     expect(listEntries(models, undefined, { fits: 'yes' })).toHaveLength(3)
   })
+})
+
+it.each([
+  ['name', ['harbour', 'ship', 'vector']],
+  ['size', ['vector', 'ship', 'harbour']],
+  ['context', ['harbour', 'ship', 'vector']],
+  ['price', ['ship', 'harbour', 'vector']],
+] as const)('sorts by %s', (sort, sorted) => {
+  expect(list({ sort })).toEqual(sorted)
 })
 
 it('summarizes fitting sizes, lowest numeric price and least memory', () => {
@@ -109,17 +130,26 @@ it('summarizes fitting sizes, lowest numeric price and least memory', () => {
   })
 })
 
-it('describes a model without repeating its name and kind', () => {
-  const tags = ['chat', 'coder', 'tools']
+it('describes a model by its license and context without repeating its name and kind', () => {
+  const tags = ['chat', 'coder', 'long-context', 'tools']
   const model = createModel('qwen', [1], { display_name: 'Qwen Coder', provider: 'Qwen', tags })
-  expect(describeModel(model)).toEqual(['Qwen', 'tools'])
+  expect(describeModel(model)).toEqual(['Qwen', 'mit', '32K context', 'tools'])
 })
 
 it('drops unknown filter values of the URL', () => {
-  const search = { q: 'x', type: 'LLM', provider: 'Nobody', family: 'harbour', size: '__proto__' }
+  const search = {
+    q: 'x',
+    type: 'LLM',
+    provider: 'Nobody',
+    family: 'harbour',
+    size: '__proto__',
+    license: 'none',
+    context: '1',
+  }
   expect(readFilters(search, models)).toEqual({ q: 'x', type: 'LLM', family: 'harbour' })
   expect(listFilterOptions({ provider: 'Bo' }, models)).toEqual({
     providers: ['Ada', 'Bo'],
     families: ['harbour'],
+    licenses: ['mit'],
   })
 })

@@ -1,5 +1,7 @@
 import type { DeployableModel, Placement } from '../../contract.ts'
-import type { CatalogSearch } from './catalog-search.ts'
+import { formatContext } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import type { CatalogSearch, CatalogSort } from './catalog-search.ts'
 import { listFormats, listSizes } from '../../domain/models/variants.ts'
 
 /** Half-open size ranges in billions of parameters, by their value in the URL. */
@@ -12,6 +14,11 @@ export const sizeRanges = {
 } as const
 
 export type SizeRange = keyof typeof sizeRanges
+
+/** Least contexts in tokens, by their value in the URL. */
+export const contextLengths = { '8k': 8_192, '32k': 32_768, '128k': 131_072, '256k': 262_144 } as const
+
+export type ContextLength = keyof typeof contextLengths
 
 /** A model in the catalog, reduced to the sizes that match the filters. */
 export interface CatalogEntry {
@@ -37,11 +44,12 @@ export interface Fit {
 export interface FilterOptions {
   providers: string[]
   families: string[]
+  licenses: string[]
 }
 
 /** Drops filter values that this catalog lacks, so that the controls show all applied filters. */
 export function readFilters(search: CatalogSearch, models: readonly DeployableModel[]): CatalogSearch {
-  const { providers, families } = listFilterOptions(search, models)
+  const { providers, families, licenses } = listFilterOptions(search, models)
   const known = (value: string | undefined, values: readonly string[]) =>
     value !== undefined && values.includes(value) ? value : undefined
   return {
@@ -51,10 +59,12 @@ export function readFilters(search: CatalogSearch, models: readonly DeployableMo
     provider: known(search.provider, providers),
     family: known(search.family, families),
     size: known(search.size, Object.keys(sizeRanges)),
+    license: known(search.license, licenses),
+    context: known(search.context, Object.keys(contextLengths)),
   }
 }
 
-/** The providers, and the families of the selected provider. */
+/** The providers, the families of the selected provider, and the licenses. */
 export function listFilterOptions(
   { provider }: Pick<CatalogSearch, 'provider'>,
   models: readonly DeployableModel[],
@@ -63,10 +73,14 @@ export function listFilterOptions(
   const providers = sort(models.map((model) => model.provider))
   const ofProvider = provider !== undefined && providers.includes(provider)
   const families = models.filter((model) => !ofProvider || model.provider === provider)
-  return { providers, families: sort(families.map((model) => model.family)) }
+  return {
+    providers,
+    families: sort(families.map((model) => model.family)),
+    licenses: sort(models.flatMap(({ license }) => license ?? [])),
+  }
 }
 
-/** The matching models in the catalog's order. The `fits` filter waits until placements are known. */
+/** The matching models in their order. The `fits` filter and prices wait until placements are known. */
 export function listEntries(
   models: readonly DeployableModel[],
   placements: readonly Placement[] | undefined,
@@ -74,24 +88,42 @@ export function listEntries(
 ): CatalogEntry[] {
   const byModel = placements && Map.groupBy(placements, ({ model_id }) => model_id)
   const words = (filters.q ?? '').toLowerCase().split(/\s+/).filter(Boolean)
-  return models
+  const leastContext = contextLengths[filters.context as ContextLength] ?? 0
+  const entries = models
     .filter(
       (model) =>
         (filters.type === undefined || model.model_type === filters.type) &&
         (filters.provider === undefined || model.provider === filters.provider) &&
         (filters.family === undefined || model.family === filters.family) &&
+        (filters.license === undefined || model.license === filters.license) &&
+        model.context_tokens >= leastContext &&
         matches(model, words),
     )
     .map((model) => toEntry(model, byModel && (byModel.get(model.id) ?? []), filters.size))
     .filter(({ sizes, fit }) => sizes.length > 0 && (filters.fits !== 'yes' || !fit || fit.sizes > 0))
+  return filters.sort === undefined ? entries : entries.toSorted(comparisons[filters.sort])
 }
 
-/** The provider and tags of a model, without its kind and the words of its name, shown elsewhere. */
-export function describeModel({ provider, tags, display_name }: DeployableModel): string[] {
+const comparisons: Record<CatalogSort, (one: CatalogEntry, other: CatalogEntry) => number> = {
+  name: (one, other) => one.model.display_name.localeCompare(other.model.display_name),
+  size: (one, other) => one.sizes[0]! - other.sizes[0]!,
+  context: (one, other) => other.model.context_tokens - one.model.context_tokens,
+  // Models without a price come last.
+  price: (one, other) => priceOf(one) - priceOf(other),
+}
+
+const priceOf = ({ fit }: CatalogEntry) => Number(fit?.pricePerHour ?? Number.MAX_VALUE)
+
+/** Tags that a row shows otherwise: as the kind, or by the context. */
+const shownTags = new Set(['chat', 'embedding', 'rerank', 'long-context'])
+
+/** The provider, license, context and tags of a model, without its kind and the words of its name. */
+export function describeModel(model: DeployableModel): string[] {
+  const { provider, license, context_tokens: context, tags, display_name } = model
   const shown = display_name.toLowerCase()
-  const isNew = (tag: string) =>
-    !['chat', 'embedding', 'rerank'].includes(tag) && !shown.includes(tag.toLowerCase())
-  return [provider, ...tags.filter(isNew)]
+  const isNew = (tag: string) => !shownTags.has(tag) && !shown.includes(tag.toLowerCase())
+  const facts = [license ?? [], text.catalog.contextOf(formatContext(context))].flat()
+  return [provider, ...facts, ...tags.filter(isNew)]
 }
 
 function matches(model: DeployableModel, words: readonly string[]): boolean {

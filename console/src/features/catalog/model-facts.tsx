@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import type { DeployableModel } from '../../contract.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Section } from '../../components/page.tsx'
-import { formatParameters } from '../../format.ts'
+import { formatNumber, formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { nameFormat } from '../../domain/models/variant-names.ts'
 import { listFormats, listSizes } from '../../domain/models/variants.ts'
@@ -33,7 +33,9 @@ export function ModelFacts({ model }: { model: DeployableModel }) {
           </Fact>
         )}
         <Fact name={words.sizes}>{listSizes(model).map(formatParameters).join(', ')}</Fact>
+        <Fact name={words.context}>{words.contextTokens(formatNumber(model.context_tokens))}</Fact>
         <Fact name={words.formats}>{listFormats(model).map(nameFormat).join(', ')}</Fact>
+        {model.license !== null && <Fact name={words.license}>{model.license}</Fact>}
         {model.source.repository !== null && (
           <Fact name={words.source}>
             <span className="break-all">

@@ -8,12 +8,12 @@ import { Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { Skeleton, SkeletonRows } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
-import { formatBytes, formatMoney } from '../../format.ts'
+import { formatBytes, formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { PlacementsError } from './placements-error.tsx'
 import { nameVariant, nameVariantParts } from '../../domain/models/variant-names.ts'
 import { weightsQuery } from '../../domain/models/queries.ts'
-import { findPlacement, isSameVariant, listVariants } from '../../domain/models/variants.ts'
+import { chooseVariant, findPlacement, isSameVariant, listVariants } from '../../domain/models/variants.ts'
 import type { Variant } from '../../domain/models/variants.ts'
 import { areWeightsHere } from '../../domain/models/weights.ts'
 
@@ -26,9 +26,11 @@ interface VariantsTableProps {
   onDeploy: ((choice: Variant) => void) | undefined
 }
 
-/** Variants with memory, instance type and price. Initially lists those that fit, if any. */
+type List = 'best' | 'fitting' | 'all'
+
+/** Variants with memory, instance type and price; at first only the recommended one, if any fits. */
 export function VariantsTable({ model, placements, onDeploy }: VariantsTableProps) {
-  const [isAllWanted, setIsAllWanted] = useState(false)
+  const [wanted, setWanted] = useState<List>('best')
   // The placements come first, because the rows need them.
   const { data: weights } = useQuery({ ...weightsQuery, enabled: placements.data !== undefined })
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []
@@ -36,8 +38,17 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
     .toSorted((one, other) => one.model_size_in_billions - other.model_size_in_billions)
     .map((choice) => ({ choice, placement: findPlacement(own, choice) }))
   const fitting = rows.filter(({ placement }) => placement?.feasible)
-  const canNarrow = fitting.length > 0 && fitting.length < rows.length
-  const shown = canNarrow && !isAllWanted ? fitting : rows
+  const usual = chooseVariant(model, {}, own)
+  const best = fitting.filter(({ choice }) => usual && isSameVariant(choice, usual))
+  const lists = { best, fitting, all: rows }
+  const options: { value: List; label: string }[] = [
+    ...(best.length > 0 && rows.length > 1 ? [{ value: 'best' as const, label: words.recommended }] : []),
+    ...(fitting.length > 1 && fitting.length < rows.length
+      ? [{ value: 'fitting' as const, label: words.fitting(fitting.length) }]
+      : []),
+    { value: 'all', label: words.all(rows.length) },
+  ]
+  const { value: list } = options.find(({ value }) => value === wanted) ?? options[0]!
   return (
     <Section
       title={words.variants}
@@ -47,15 +58,12 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
         placements.isPending ? (
           <Skeleton className="h-8 w-44" />
         ) : (
-          canNarrow && (
+          options.length > 1 && (
             <SegmentedControl
               label={words.whichVariants}
-              value={isAllWanted ? 'all' : 'fitting'}
-              onValueChange={(value) => setIsAllWanted(value === 'all')}
-              options={[
-                { value: 'fitting', label: words.fitting(fitting.length) },
-                { value: 'all', label: words.all(rows.length) },
-              ]}
+              value={list}
+              onValueChange={setWanted}
+              options={options}
             />
           )
         )
@@ -89,11 +97,12 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
             </>
           }
         >
-          {shown.map(({ choice, placement }) => (
+          {lists[list].map(({ choice, placement }) => (
             <VariantRow
               key={nameVariant(choice)}
               choice={choice}
               isDefault={isSameVariant(choice, model.default_variant)}
+              isRecommended={best[0]?.choice === choice}
               isHere={placement !== undefined && areWeightsHere(weights?.items ?? [], placement)}
               placement={placement}
               currency={placements.data?.currency}
@@ -109,6 +118,7 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
 interface VariantRowProps extends Pick<VariantsTableProps, 'onDeploy'> {
   choice: Variant
   isDefault: boolean
+  isRecommended: boolean
   /** Whether its weights need no download */
   isHere: boolean
   placement: Placement | undefined
@@ -116,7 +126,15 @@ interface VariantRowProps extends Pick<VariantsTableProps, 'onDeploy'> {
 }
 
 /** On a small screen, one line below the name replaces the other columns. */
-function VariantRow({ choice, isDefault, isHere, placement, currency, onDeploy }: VariantRowProps) {
+function VariantRow({
+  choice,
+  isDefault,
+  isRecommended,
+  isHere,
+  placement,
+  currency,
+  onDeploy,
+}: VariantRowProps) {
   const [name, quantization] = nameVariantParts(choice)
   const memory = placement?.memory_bytes == null ? null : formatBytes(placement.memory_bytes)
   const price =
@@ -134,12 +152,21 @@ function VariantRow({ choice, isDefault, isHere, placement, currency, onDeploy }
         <span className="flex flex-wrap gap-x-2">
           <span className="font-medium whitespace-nowrap">{name}</span>
           <span className="text-muted">{quantization}</span>
+          {isRecommended && <Badge tone="accent">{words.recommended}</Badge>}
           {isDefault && <Badge>{words.defaultVariant}</Badge>}
           {isHere && <Badge tone="good">{words.weightsHere}</Badge>}
         </span>
         <span className="tabular block text-[0.8125rem] text-muted md:hidden">
           {summary?.filter(Boolean).join(' · ')}
         </span>
+        {isRecommended && (
+          <span className="block text-[0.8125rem] text-muted">
+            {words.why(
+              isDefault,
+              placement?.context_tokens == null ? null : formatNumber(placement.context_tokens),
+            )}
+          </span>
+        )}
       </Cell>
       <Cell numeric className="max-md:hidden">
         {memory}
