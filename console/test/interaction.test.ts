@@ -98,6 +98,33 @@ test('before activating billing, a person sees what changes', async () => {
   await see(rows.filter({ hasText: 'At the end of each month' }))
 })
 
+test('the filters of the audit log and of the catalog are in the address', async () => {
+  const { page } = await site.visit()
+  await register(page, createPerson())
+  await page.goto('/organization?tab=audit')
+  const created = page.getByRole('button', { name: 'Created an account' })
+  await see(created)
+  await page.getByLabel('Action').selectOption({ label: 'Invited' })
+  await see(heading(page, 'Nothing matches'))
+  await page.reload()
+  await see(heading(page, 'Nothing matches'))
+  await page.getByLabel('Action').selectOption({ label: 'Every action' })
+  await page.getByLabel('From').fill('2020-01-31')
+  await see(created)
+  expect(new URL(page.url()).search).toBe('?tab=audit&from=2020-01-31')
+
+  await page.goto('/catalog')
+  const first = page.getByRole('main').getByRole('listitem').first()
+  await page.getByLabel('Sort by').selectOption({ label: 'Smallest first' })
+  await see(first.getByRole('link', { name: 'Berth Tiny Embedding' }))
+  await page.getByLabel('License').selectOption('gemma')
+  await page.getByLabel('Context', { exact: true }).selectOption({ label: '128K or more' })
+  await see(first.getByText(/ · gemma · 128K context/))
+  await page.reload()
+  await see(first.getByText(/ · gemma · 128K context/))
+  expect(new URL(page.url()).search).toBe('?license=gemma&context=128k&sort=size')
+})
+
 test('the audit log is in words: names, plans and browsers', async () => {
   const { page } = await site.visit()
   const person = createPerson()

@@ -16,6 +16,8 @@ import { formatQuantity } from './format-quantity.ts'
 import { groupItems } from './group-items.ts'
 import type { UsageRows } from './group-items.ts'
 import type { GroupedUsage, UsageGroup } from './groups.ts'
+import { groupedUsageQuery } from './queries.ts'
+import { daysBefore, isCompared } from './range.ts'
 import { TotalRow } from './total-row.tsx'
 
 interface GroupedUsageTableProps {
@@ -44,7 +46,9 @@ export function GroupedUsageTable({ query, group }: GroupedUsageTableProps) {
   )
 }
 
-function GroupTable({ usage: { items, currency }, group }: { usage: GroupedUsage; group: UsageGroup }) {
+function GroupTable({ usage, group }: { usage: GroupedUsage; group: UsageGroup }) {
+  const { items, currency } = usage
+  const before = useAmountsBefore(usage, group)
   const names = useDeploymentNames(group)
   const total = Number(sumDecimals(items.map((item) => item.estimated_amount)))
   return (
@@ -64,12 +68,22 @@ function GroupTable({ usage: { items, currency }, group }: { usage: GroupedUsage
           rows={rows}
           name={names.get(rows.key) ?? rows.label}
           share={total > 0 ? Number(rows.amount) / total : 0}
+          before={before?.get(rows.key) ?? (before && '0')}
           currency={currency}
         />
       ))}
       <TotalRow amounts={items.map((item) => item.estimated_amount)} currency={currency} columns={2} />
     </Table>
   )
+}
+
+/** The amounts of as many days before, by the key of the group; undefined where they are not comparable. */
+function useAmountsBefore(usage: GroupedUsage, group: UsageGroup): ReadonlyMap<string, string> | undefined {
+  const isWanted = isCompared({ from: usage.from, to: usage.to })
+  const { data } = useQuery({ ...groupedUsageQuery(daysBefore(usage), group), enabled: isWanted })
+  return isWanted && data
+    ? new Map(groupItems(data.items).map(({ key, amount }) => [key, amount]))
+    : undefined
 }
 
 /** What people call the deployments that are not terminated, by id. */
@@ -87,11 +101,14 @@ interface GroupRowProps {
   name: string
   /** Of the total amount, from 0 to 1 */
   share: number
+  /** The amount of as many days before */
+  before: string | undefined
   currency: string
 }
 
 /** One group: its quantities by meter, its share of the total, and its amount. */
-function GroupRow({ rows: { items, deploymentId, amount }, name, share, currency }: GroupRowProps) {
+function GroupRow({ rows, name, share, before, currency }: GroupRowProps) {
+  const { items, deploymentId, amount } = rows
   const quantities = sumByMeter(items).map(
     ({ meter, quantity, unit }) => `${text.usage.meter(meter)}: ${formatQuantity(quantity, unit)}`,
   )
@@ -119,6 +136,11 @@ function GroupRow({ rows: { items, deploymentId, amount }, name, share, currency
       </Cell>
       <Cell numeric className="font-medium">
         {formatMoney(amount, currency)}
+        {before !== undefined && (
+          <span className="block text-[0.8125rem] font-normal text-muted">
+            {text.usage.before(formatMoney(before, currency))}
+          </span>
+        )}
       </Cell>
     </tr>
   )

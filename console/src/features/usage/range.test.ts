@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { matchPreset, lastDays, listDays } from './range.ts'
+import { daysBefore, isCompared, matchPreset, lastDays, listDays } from './range.ts'
 
 const now = Date.parse('2026-03-02T23:59:59Z')
 
@@ -14,6 +14,11 @@ test('the range in the URL selects the matching option', () => {
   expect(matchPreset(lastDays(90, now), now)).toBe('90')
   expect(matchPreset({ from: '2026-02-24' }, now)).toBe('custom')
   expect(matchPreset({ from: '2026-02-24', to: '2026-03-01' }, now)).toBe('custom')
+})
+
+test('as many days right before a range are compared with the last days', () => {
+  expect(daysBefore(lastDays(7, now))).toEqual({ from: '2026-02-17', to: '2026-02-23' })
+  expect([lastDays(7), lastDays(30), lastDays(90), {}].map(isCompared)).toEqual([true, true, false, false])
 })
 
 test('an invalid range has no days', () => {

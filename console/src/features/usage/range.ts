@@ -22,6 +22,15 @@ export function lastDays(count: number, now: number = Date.now()): DayRange {
   return { from: toDay(now - (count - 1) * dayMilliseconds), to: toDay(now) }
 }
 
+/** As many days right before a range. */
+export function daysBefore({ from, to }: DayRange): DayRange {
+  const end = Date.parse(from) - dayMilliseconds
+  return { from: toDay(end - (Date.parse(to) - Date.parse(from))), to: toDay(end) }
+}
+
+/** Whether the days before a range are comparable: those of a week or of 30 days up to today. */
+export const isCompared = (days: RequestedDays): boolean => ['7', '30'].includes(matchPreset(days))
+
 /** The option that matches a range; the billing period for an empty one. */
 export function matchPreset(days: RequestedDays, now: number = Date.now()): RangePreset {
   if (days.from === undefined && days.to === undefined) return 'period'

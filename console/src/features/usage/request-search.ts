@@ -1,4 +1,4 @@
-import { readText } from '../../routing/search.ts'
+import { readDay, readText } from '../../routing/search.ts'
 import type { RawSearch } from '../../routing/search.ts'
 
 export const statusClasses = ['2xx', '4xx', '5xx'] as const
@@ -22,11 +22,4 @@ export function readRequestSearch({ model, status, from, to, deployment }: RawSe
     to: readDay(to),
     deployment: readText(deployment),
   }
-}
-
-function readDay(value: unknown): string | undefined {
-  const day = readText(value)
-  return day !== undefined && /^\d{4}-\d\d-\d\d$/.test(day) && !Number.isNaN(Date.parse(day))
-    ? day
-    : undefined
 }

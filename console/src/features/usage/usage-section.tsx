@@ -16,6 +16,7 @@ import type { UsageGroup } from './groups.ts'
 import { dailyUsageQuery, groupedUsageQuery } from './queries.ts'
 import { measures } from './measures.ts'
 import type { Measure } from './measures.ts'
+import { isCompared } from './range.ts'
 import type { RequestedDays } from './range.ts'
 import { UsageHeader } from './usage-header.tsx'
 
@@ -25,6 +26,7 @@ const MeterTable = lazyPart(() => import('./meter-table.tsx').then((module) => m
 const GroupedUsageTable = lazyPart(() =>
   import('./grouped-usage-table.tsx').then((module) => module.GroupedUsageTable),
 )
+const Comparison = lazyPart(() => import('./comparison.tsx').then((module) => module.Comparison))
 const NothingYet = lazyPart(() => import('./nothing-yet.tsx').then((module) => module.NothingYet))
 
 interface UsageSectionProps {
@@ -65,6 +67,11 @@ export function UsageSection({ days, group, measure }: UsageSectionProps) {
                 isPlaceholderData && 'opacity-50',
               )}
             >
+              {usage && isCompared(days) && (
+                <Suspense fallback={<p className="h-5" />}>
+                  <Comparison usage={usage} group={group} />
+                </Suspense>
+              )}
               {group === undefined ? (
                 <Days query={daily} measure={measure} />
               ) : (

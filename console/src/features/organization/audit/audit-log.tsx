@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery, infiniteQueryOptions, useMutation } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Download, ScrollText } from 'lucide-react'
-import { useState } from 'react'
 import { callApi, download } from '../../../api/client.ts'
 import { Loaded } from '../../../components/loaded.tsx'
 import { saveFile } from '../../../components/save-file.ts'
@@ -13,15 +13,21 @@ import { EmptyState } from '../../../components/states.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
 import { membersQuery } from '../../../domain/members/queries.ts'
+import type { AuditSearch } from '../pages.ts'
 import { AuditTable } from './audit-table.tsx'
 
 const words = text.audit
 
 const pageSize = 50
+const actions = Object.keys(words.actions) as AuditAction[]
 
 /** Who did what in the organization, with filters and a CSV export. */
 export function AuditLog() {
-  const [filter, setFilter] = useState<AuditFilter>({})
+  const search = useSearch({ from: '/app/organization' })
+  const navigate = useNavigate({ from: '/organization' })
+  const filter = toFilter(search)
+  const change = (changes: AuditSearch) =>
+    void navigate({ search: (before) => ({ ...before, ...changes }), replace: true, resetScroll: false })
   const log = useInfiniteQuery(auditLogQuery(filter))
   const exporting = useExportAuditLog()
   const toasts = useToasts()
@@ -40,7 +46,7 @@ export function AuditLog() {
         </Button>
       }
     >
-      <Filters filter={filter} onChange={setFilter} />
+      <Filters filter={filter} onChange={change} />
       <Loaded query={log}>
         {({ pages }) =>
           pages[0]!.items.length === 0 ? (
@@ -63,13 +69,18 @@ export function AuditLog() {
   )
 }
 
-interface AuditFilter {
-  action?: AuditAction | undefined
-  actorUserId?: number | undefined
-  /** First and last day, as in `2026-01-31`, in the person's time zone */
-  from?: string | undefined
-  to?: string | undefined
+type AuditFilter = Pick<AuditSearch, 'from' | 'to'> & {
+  action: AuditAction | undefined
+  actorUserId: number | undefined
 }
+
+/** The filters without invalid ones. */
+const toFilter = ({ action, actor, from, to }: AuditSearch): AuditFilter => ({
+  action: actions.find((one) => one === action),
+  actorUserId: Number(actor) || undefined,
+  from,
+  to,
+})
 
 /** The organization's audit log, newest first, in pages; requires the `readAuditLog` permission. */
 function auditLogQuery(filter: AuditFilter) {
@@ -113,16 +124,19 @@ function groupOf(action: string): string {
   return place in words.groups ? place : 'billing'
 }
 
-function Filters({ filter, onChange }: { filter: AuditFilter; onChange: (filter: AuditFilter) => void }) {
+interface FiltersProps {
+  filter: AuditFilter
+  onChange: (changes: AuditSearch) => void
+}
+
+function Filters({ filter, onChange }: FiltersProps) {
   const { data: members = [] } = useQuery(membersQuery)
   return (
     <div className="grid gap-3 border-b p-5 sm:grid-cols-2 lg:grid-cols-4">
       <SelectField
         label={words.action}
         value={filter.action ?? ''}
-        onChange={({ target }) =>
-          onChange({ ...filter, action: (target.value || undefined) as AuditAction | undefined })
-        }
+        onChange={({ target }) => onChange({ action: target.value || undefined })}
       >
         <option value="">{words.anyAction}</option>
         {Object.entries(words.groups).map(([group, label]) => (
@@ -140,7 +154,7 @@ function Filters({ filter, onChange }: { filter: AuditFilter; onChange: (filter:
       <SelectField
         label={words.actor}
         value={filter.actorUserId ?? ''}
-        onChange={({ target }) => onChange({ ...filter, actorUserId: Number(target.value) || undefined })}
+        onChange={({ target }) => onChange({ actor: target.value || undefined })}
       >
         <option value="">{words.anyActor}</option>
         {members.map(({ user_id, name }) => (
@@ -149,11 +163,7 @@ function Filters({ filter, onChange }: { filter: AuditFilter; onChange: (filter:
           </option>
         ))}
       </SelectField>
-      <DateRangeFields
-        labels={words}
-        range={filter}
-        onChange={(change) => onChange({ ...filter, ...change })}
-      />
+      <DateRangeFields labels={words} range={filter} onChange={onChange} />
     </div>
   )
 }
