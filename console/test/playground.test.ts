@@ -110,6 +110,103 @@ test('the prompts that the catalog suggests for the model fill in the message', 
   expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('What is 27 + 15?')
 })
 
+test('a person enters the result of a tool call, and the model answers with it', async () => {
+  const { page, send } = await openPlayground()
+  const tools = [{ type: 'function', function: { name: 'find_ship', parameters: { type: 'object' } } }]
+  await page.getByLabel('Tools').fill('[{}]')
+  await see(page.getByText('Enter a JSON array of functions, each with a name.'))
+  await page.getByLabel('Tools').fill(JSON.stringify(tools))
+  const called = { index: 0, id: 'call_7', function: { name: 'find_ship', arguments: '{"name":"Argo"}' } }
+  const call = toChunk(`data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [called] } }] })}\n\n`)
+  engine.answer((socket) => socket.write(streamHead + call + finish))
+  await send()
+  await see(page.getByText('Calls find_ship'))
+  expect(JSON.parse(engine.last().body)).toMatchObject({ tools })
+
+  engine.answer((socket) => socket.write(`${streamHead}${piece('It is in berth 4.')}${finish}`))
+  await page.getByLabel('Result of find_ship').fill('berth 4')
+  await page.getByRole('button', { name: 'Send the result' }).click()
+  await see(page.getByText('It is in berth 4.'))
+  expect(JSON.parse(engine.last().body).messages).toMatchObject([
+    { role: 'user', content: 'Tell me a story.' },
+    { role: 'assistant', tool_calls: [{ id: 'call_7', type: 'function', function: called.function }] },
+    { role: 'tool', tool_call_id: 'call_7', content: 'berth 4' },
+  ])
+})
+
+test('a message to a model that reads images has the chosen and the dropped ones', async () => {
+  const { page, send } = await openPlayground()
+  expect(await page.getByRole('button', { name: 'Add images' }).count()).toBe(0)
+  await page.route('**/deployable-models?model_type=LLM', async (route) => {
+    const response = await route.fetch()
+    const { items } = (await response.json()) as { items: { tags: string[] }[] }
+    await route.fulfill({ response, json: { items: items.map((one) => ({ ...one, tags: ['vision'] })) } })
+  })
+  await page.reload()
+  await see(page.getByRole('button', { name: 'Add images' }))
+  const chosen = page.getByLabel('Images', { exact: true })
+  const notes = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no image') }
+  await chosen.setInputFiles(notes)
+  await see(page.getByText('The browser cannot read this file as an image.'))
+  const bytes = await page.evaluate(async () => {
+    const canvas = Object.assign(document.createElement('canvas'), { width: 2_048, height: 4 })
+    return canvas.toDataURL('image/png').split(',')[1] ?? ''
+  })
+  const ship = { name: 'ship.png', mimeType: 'image/png', buffer: Buffer.from(bytes, 'base64') }
+  await chosen.setInputFiles([ship, ship])
+  await see(page.getByRole('img', { name: 'Image 2' }))
+  await page.getByRole('button', { name: 'Remove image 2' }).click()
+  const size = (image: SVGElement | HTMLElement) => (image as HTMLImageElement).naturalWidth
+  expect(await page.getByRole('img', { name: 'Image 1' }).evaluate(size)).toBe(1_024)
+
+  await page.getByRole('textbox', { name: 'Message' }).evaluate((field, content) => {
+    const data = new DataTransfer()
+    const binary = Uint8Array.from(atob(content), (one) => one.charCodeAt(0))
+    data.items.add(new File([binary], 'ship.png', { type: 'image/png' }))
+    field.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }))
+  }, bytes)
+  await see(page.getByRole('img', { name: 'Image 2' }))
+  engine.answer((socket) => socket.write(`${streamHead}${piece('Two ships.')}${finish}`))
+  await send()
+  await see(page.getByText('Two ships.'))
+  const image = { type: 'image_url', image_url: { url: expect.stringMatching(/^data:image\/jpeg;base64,/) } }
+  expect(JSON.parse(engine.last().body).messages).toEqual([
+    { role: 'user', content: [{ type: 'text', text: 'Tell me a story.' }, image, image] },
+  ])
+})
+
+test('a reranking deployment opens the form that ranks documents', async () => {
+  const { page } = await openPlayground()
+  await page.route('**/model-deployments?scope=callable*', async (route) => {
+    const response = await route.fetch()
+    const { items, ...rest } = (await response.json()) as { items: object[] }
+    await route.fulfill({
+      response,
+      json: { ...rest, items: items.map((one) => ({ ...one, model_type: 'rerank' })) },
+    })
+  })
+  let asked: unknown
+  await page.route('**/v1/rerank', (route) => {
+    asked = route.request().postDataJSON()
+    const results = [
+      { index: 1, relevance_score: 0.9 },
+      { index: 0, relevance_score: -0.2 },
+    ]
+    return route.fulfill({ json: { id: '1', model: 'm', results, usage: null } })
+  })
+  await page.reload()
+  await page.getByLabel('Query', { exact: true }).fill('Where is the Argo?')
+  await page.getByLabel('Documents', { exact: true }).fill('A desert\n\nBerth 4')
+  await page.getByRole('button', { name: 'Rank' }).click()
+  const ranked = page.getByRole('status').getByRole('listitem')
+  await see(ranked.first().getByText('Berth 4'))
+  await see(ranked.first().getByText('0.90'))
+  await see(ranked.last().getByText('A desert'))
+  expect(asked).toMatchObject({ query: 'Where is the Argo?', documents: ['A desert', 'Berth 4'] })
+  await page.getByRole('button', { name: 'View code' }).click()
+  await see(page.getByRole('dialog').getByText('/v1/rerank'))
+})
+
 test('an answer shows formulas, highlighted code and the direction of its script', async () => {
   const { page, send } = await openPlayground()
   const rich = [

@@ -28,6 +28,8 @@ export const answers = {
   reasoning: 'Reasoning',
   toolCall: (name: string) => `Calls ${name}`,
   toolArguments: 'arguments',
+  resultOf: (name: string) => `Result of ${name}`,
+  sendResults: (count: number) => (count === 1 ? 'Send the result' : 'Send the results'),
   code: 'code',
   table: 'Table',
   image: (alt: string) => `Image: ${alt}`,

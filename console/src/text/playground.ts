@@ -2,8 +2,7 @@ import type { DeploymentStatus } from '../contract.ts'
 
 export const playground = {
   view: 'Mode',
-  chat: 'Chat',
-  embeddings: 'Embeddings',
+  views: { chat: 'Chat', embeddings: 'Embeddings', rerank: 'Rerank' },
 
   noChat: 'Deploy a chat model',
   noChatMore: 'Chat with deployed models here, several side by side.',

@@ -30,10 +30,6 @@ export const isMoving = ({ status }: Pick<Deployment, 'status'>) =>
 export const isChanging = (deployment: Status) =>
   isMoving(deployment) || isInterrupted(deployment) || isFallingAsleep(deployment)
 
-/** Whether the playground can call the deployment. It has no view for ranking. */
-export const isPlayable = (deployment: Pick<Deployment, 'status' | 'model_type'>) =>
-  answersRequests(deployment) && deployment.model_type !== 'rerank'
-
 export const isEnding = ({ status }: Pick<Deployment, 'status'>) =>
   status === 'terminating' || status === 'terminated'
 

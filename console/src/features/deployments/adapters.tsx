@@ -4,7 +4,7 @@ import type { DeployableModel, Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
-import { isFinished, isPlayable } from '../../domain/deployments/status.ts'
+import { answersRequests, isFinished } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 import { formatBytes } from '../../format.ts'
@@ -36,7 +36,7 @@ export function Adapters({ deployment }: { deployment: Deployment }) {
               name={model_name}
               hint={words.facts(rank, formatBytes(weight_bytes), ready ? words.ready : words.starting)}
               action={canChange ? words.remove : null}
-              target={ready && mayCall && isPlayable(deployment) ? `${id}:${model_name}` : null}
+              target={ready && mayCall && answersRequests(deployment) ? `${id}:${model_name}` : null}
               busy={change.isPending}
               onAct={() => change.mutate({ adapters: ids.filter((each) => each !== model_id) })}
             />

@@ -22,7 +22,7 @@ import { useToasts } from '../../components/toast.tsx'
 import { useSettled } from '../../components/use-settled.ts'
 import type { Deployment } from '../../contract.ts'
 import { judgeAccess } from '../../domain/deployments/access.ts'
-import { isFinished, isPlayable } from '../../domain/deployments/status.ts'
+import { answersRequests, isFinished } from '../../domain/deployments/status.ts'
 import type { DeploymentAccess } from '../../domain/deployments/access.ts'
 import { findIdSuffixes, nameDeployment } from '../../domain/deployments/names.ts'
 import { text } from '../../text/index.ts'
@@ -142,7 +142,7 @@ function listCommands({ deployment, suffix, foundBy, access }: Choice, act: Acti
         ]
       : []),
     part(text.common.copy('ID'), Copy, () => act.copy(id)),
-    ...(access.call && isPlayable(deployment)
+    ...(access.call && answersRequests(deployment)
       ? [part(text.deployments.openInPlayground, MessagesSquare, () => act.chat(id))]
       : []),
     ...(access.change && sleepAction !== null

@@ -9,7 +9,7 @@ import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
-import { isEnding, isPlayable } from '../../domain/deployments/status.ts'
+import { answersRequests, isEnding } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { nameTermination } from './name-termination.ts'
 import { ShareButton } from './share-button.tsx'
@@ -38,7 +38,7 @@ export function DeploymentActions({ deployment }: { deployment: Deployment }) {
       {can('createDeployments') && (status === 'failed' || status === 'terminated') && (
         <DeployAgainButton deployment={deployment} />
       )}
-      {access.call && isPlayable(deployment) && (
+      {access.call && answersRequests(deployment) && (
         <Button asChild variant="primary">
           <Link to="/playground" search={{ deployment: id }}>
             <MessagesSquare aria-hidden />

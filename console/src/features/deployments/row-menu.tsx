@@ -7,7 +7,7 @@ import { Menu, MenuItem } from '../../components/menu.tsx'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { nameDeployment } from '../../domain/deployments/names.ts'
-import { isEnding, isPlayable } from '../../domain/deployments/status.ts'
+import { answersRequests, isEnding } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { nameTermination } from './name-termination.ts'
 
@@ -59,7 +59,7 @@ export function RowMenu({ deployment, idSuffix }: { deployment: Deployment; idSu
             {words.open}
           </Link>
         </MenuItem>
-        {access.call && isPlayable(deployment) && (
+        {access.call && answersRequests(deployment) && (
           <MenuItem asChild>
             <Link to="/playground" search={{ deployment: id }}>
               <MessagesSquare aria-hidden />

@@ -8,7 +8,7 @@ import type { Deployment } from '../../contract.ts'
 import { describeDeployment, findIdSuffixes, nameDeployment } from '../../domain/deployments/names.ts'
 import { steadyInterval } from '../../domain/deployments/queries.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
-import { isFinished, isPlayable } from '../../domain/deployments/status.ts'
+import { answersRequests, isFinished } from '../../domain/deployments/status.ts'
 import { Skeleton } from '../../components/states.tsx'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
@@ -74,7 +74,7 @@ export function SharedModels({ deployments }: { deployments: readonly Deployment
                   <CodeXml aria-hidden />
                   {words.call}
                 </Button>
-                {isPlayable(deployment) && (
+                {answersRequests(deployment) && (
                   <Button asChild variant="primary">
                     <Link
                       to="/playground"

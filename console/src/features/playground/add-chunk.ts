@@ -10,12 +10,19 @@ export interface ChatChunk {
           reasoning?: string | null
           /** llama.cpp, Xinference and old versions of vLLM */
           reasoning_content?: string | null
-          tool_calls?: { index?: number; function?: { name?: string; arguments?: string } }[] | null
+          tool_calls?: ToolCallPiece[] | null
         } | null
         finish_reason?: string | null
       }[]
     | null
   usage?: { prompt_tokens?: number; completion_tokens?: number } | null
+}
+
+interface ToolCallPiece {
+  index?: number
+  /** In the first piece of a call */
+  id?: string | null
+  function?: { name?: string; arguments?: string }
 }
 
 /** Adds a chunk that arrived `afterMs` milliseconds after the request. */
@@ -48,14 +55,18 @@ export function addChunk(answer: Answer, chunk: ChatChunk, afterMs: number): Ans
 
 function addToolCall(
   calls: readonly ToolCall[],
-  { index = 0, function: called }: { index?: number; function?: { name?: string; arguments?: string } },
+  { index = 0, id, function: called }: ToolCallPiece,
 ): readonly ToolCall[] {
   // An arbitrary index from the engine must not create a sparse array.
   const at = Math.min(Math.max(Math.trunc(index), 0), calls.length)
-  const known = calls[at] ?? { name: '', arguments: '' }
-  return [...calls.slice(0, at), join(known, called), ...calls.slice(at + 1)]
+  const known = calls[at] ?? { id: '', name: '', arguments: '' }
+  return [...calls.slice(0, at), join(known, id, called), ...calls.slice(at + 1)]
 }
 
-function join(call: ToolCall, piece: { name?: string; arguments?: string } = {}): ToolCall {
-  return { name: call.name + (piece.name ?? ''), arguments: call.arguments + (piece.arguments ?? '') }
+function join(call: ToolCall, id: ToolCallPiece['id'], piece: ToolCallPiece['function'] = {}): ToolCall {
+  return {
+    id: call.id || (id ?? ''),
+    name: call.name + (piece.name ?? ''),
+    arguments: call.arguments + (piece.arguments ?? ''),
+  }
 }

@@ -19,6 +19,7 @@ import { LastStart } from './deployment-notices.tsx'
 import { focusComposer } from './focus.ts'
 import { activeDeploymentsQuery } from './active-deployments-query.ts'
 import { toDeploymentId } from './targets.ts'
+import { ToolResults } from './tool-results.tsx'
 import { tokensPerSecond } from './tokens-per-second.ts'
 
 const pollInterval = 1_000
@@ -76,6 +77,9 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
           <CodeBlock code={call.arguments} label={text.answers.toolArguments} />
         </div>
       ))}
+      {toolCalls.length > 0 && repeatable && !isPending(answer) && (
+        <ToolResults targetId={targetId} calls={toolCalls} />
+      )}
       {state === 'done' && empty && <p className="text-muted">{text.answers.emptyAnswer}</p>}
       {state === 'failed' && <Failure error={answer.error} deploymentId={deploymentId} />}
       {!isPending(answer) && (

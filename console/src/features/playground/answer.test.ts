@@ -44,13 +44,13 @@ it('reads reasoning from both of its fields, and once if an engine sends both', 
 
 it('concatenates tool calls by index without holes', () => {
   const { toolCalls } = addAll([
-    delta({ tool_calls: [{ index: 0, function: { name: 'a', arguments: '' } }] }),
+    delta({ tool_calls: [{ index: 0, id: 'call_1', function: { name: 'a', arguments: '' } }] }),
     delta({ tool_calls: [{ index: 1e9, function: { name: 'b' } }] }),
     delta({ tool_calls: [{ index: 0, function: { arguments: '{}' } }, {}] }),
   ])
   expect(toolCalls).toEqual([
-    { name: 'a', arguments: '{}' },
-    { name: 'b', arguments: '' },
+    { id: 'call_1', name: 'a', arguments: '{}' },
+    { id: '', name: 'b', arguments: '' },
   ])
 })
 

@@ -4,20 +4,29 @@ import { text } from '../../text/index.ts'
 import { pendingAnswer } from './answer.ts'
 import type { Answer } from './answer.ts'
 import { conversation, hasPendingAnswer } from './conversation.ts'
-import type { Conversation, Turn } from './conversation.ts'
+import type { Conversation, ToolResult, Turn } from './conversation.ts'
 import type { ParameterTexts } from './parameter-texts.ts'
 import { readParameters } from './parameters.ts'
 import { readAnswer } from './read-chunks.ts'
 
 /** A message of a request; an interface would not be assignable to the API's open type. */
-export type Message = { role: 'system' | 'user' | 'assistant'; content: string }
+export type Message = ChatCompletionRequestInput['messages'][number]
 
 /** Sends a prompt to every deployment, each with its own earlier answers, unless an answer is streaming. */
 export function sendPrompt(prompt: string, deploymentIds: readonly string[]) {
+  const { images } = conversation.get()
   if (hasPendingAnswer(conversation.get())) return
-  const turn: Turn = { id: nextTurnId(), prompt, answers: {} }
-  conversation.set((state) => ({ ...state, turns: [...state.turns, turn], draft: '' }))
+  const turn: Turn = { id: nextTurnId(), prompt, ...(images.length > 0 && { images }), answers: {} }
+  conversation.set((state) => ({ ...state, turns: [...state.turns, turn], draft: '', images: [] }))
   for (const id of deploymentIds) requestAnswer(turn.id, id)
+}
+
+/** Answers the tool calls in the last answer of a deployment. */
+export function sendToolResults(targetId: string, items: readonly ToolResult[]) {
+  if (hasPendingAnswer(conversation.get())) return
+  const turn: Turn = { id: nextTurnId(), prompt: '', results: { targetId, items }, answers: {} }
+  conversation.set((state) => ({ ...state, turns: [...state.turns, turn] }))
+  requestAnswer(turn.id, targetId)
 }
 
 /** Replaces the prompt of a turn, removes the later turns, and requests new answers. */
@@ -47,27 +56,28 @@ export function requestAnswer(turnId: number, deploymentId: string) {
   runningAnswers.add(running)
   renderNow(running)
   const earlier = turns.filter(({ id }) => id < turnId)
-  void streamAnswer(running, toRequest(deploymentId, earlier, turn.prompt, parameters))
+  void streamAnswer(running, toRequest(deploymentId, earlier, turn, parameters))
 }
 
 /** The request that the playground would send now, with the draft or, without one, the last prompt. */
 export function previewRequest(deploymentId: string, example: string): ChatCompletionRequestInput {
-  const { turns, draft, parameters } = conversation.get()
+  const { turns, draft, images, parameters } = conversation.get()
   const last = turns.at(-1)
+  const next = { id: 0, prompt: draft.trim() || example, images, answers: {} }
   return draft.trim() === '' && last
-    ? toRequest(deploymentId, turns.slice(0, -1), last.prompt, parameters)
-    : toRequest(deploymentId, turns, draft.trim() || example, parameters)
+    ? toRequest(deploymentId, turns.slice(0, -1), last, parameters)
+    : toRequest(deploymentId, turns, next, parameters)
 }
 
 function toRequest(
   deploymentId: string,
   earlier: readonly Turn[],
-  prompt: string,
+  turn: Turn,
   parameters: ParameterTexts,
 ): ChatCompletionRequestInput {
   return {
     model: deploymentId,
-    messages: toMessages(earlier, deploymentId, parameters.system, prompt),
+    messages: toMessages(earlier, deploymentId, parameters.system, turn),
     ...readParameters(parameters).values,
     stream: true,
     stream_options: { include_usage: true },
@@ -93,26 +103,48 @@ export function toMessages(
   earlier: readonly Turn[],
   deploymentId: string,
   system: string,
-  prompt: string,
+  turn: Turn,
 ): Message[] {
-  const history = earlier.flatMap(({ prompt, answers }): Message[] => {
-    const own = answers[deploymentId]
-    const words = [...(own ? [own] : []), ...Object.values(answers)].map(toText).find((one) => one !== '')
-    return words === undefined
-      ? []
-      : [
-          { role: 'user', content: prompt },
-          { role: 'assistant', content: words },
-        ]
+  const answered = earlier.flatMap((one) => {
+    const answer = [one.answers[deploymentId], ...Object.values(one.answers)].find(
+      (each) => each && toText(each),
+    )
+    return answer ? [{ one, answer }] : []
   })
   return [
-    ...(system.trim() === '' ? [] : [{ role: 'system' as const, content: system }]),
-    ...history,
-    { role: 'user', content: prompt },
+    ...(system.trim() === '' ? [] : [{ role: 'system', content: system }]),
+    ...answered.flatMap(({ one, answer }, place) => [
+      ...toQuestion(one),
+      toReply(one, answer, answered[place + 1]?.one ?? turn),
+    ]),
+    ...toQuestion(turn),
   ]
 }
 
-/** Writes tool calls as text, because the protocol requires a result after each tool call message. */
+/** The message of the person, with its images, or one for each result of a tool call. */
+function toQuestion({ prompt, images = [], results }: Turn): Message[] {
+  if (results) return results.items.map(({ id, content }) => ({ role: 'tool', tool_call_id: id, content }))
+  if (images.length === 0) return [{ role: 'user', content: prompt }]
+  const parts = images.map((url) => ({ type: 'image_url', image_url: { url } }))
+  return [{ role: 'user', content: [...(prompt === '' ? [] : [{ type: 'text', text: prompt }]), ...parts] }]
+}
+
+/** An answer. Its tool calls are those of which the next turn has the results, else they are text. */
+function toReply({ answers }: Turn, answer: Answer, { results }: Turn): Message {
+  const calling = results && answers[results.targetId]
+  if (!calling) return { role: 'assistant', content: toText(answer) }
+  return {
+    role: 'assistant',
+    content: calling.content || null,
+    tool_calls: calling.toolCalls.map(({ name, arguments: sent }, place) => ({
+      id: results.items[place]?.id ?? '',
+      type: 'function',
+      function: { name, arguments: sent },
+    })),
+  }
+}
+
+/** An answer as text, with its tool calls if it has nothing else. */
 function toText({ content, toolCalls }: Answer): string {
   return content || toolCalls.map((call) => `${call.name}(${call.arguments})`).join('\n')
 }

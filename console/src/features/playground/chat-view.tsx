@@ -1,9 +1,5 @@
-import { Link } from '@tanstack/react-router'
 import { CodeXml, MessagesSquare, SlidersHorizontal, SquarePen } from 'lucide-react'
 import { Suspense, useEffect, useMemo, useState } from 'react'
-import { useCan } from '../../api/session.ts'
-import { Button } from '../../components/button.tsx'
-import { EmptyState } from '../../components/states.tsx'
 import { answersRequests } from '../../domain/deployments/status.ts'
 import { loadWhenIdle } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
@@ -17,6 +13,8 @@ import { EmptyTranscript } from './empty-transcript.tsx'
 import { focusComposer } from './focus.ts'
 import { ChatCodeDialog, DeploymentNotices, Transcript } from './lazy-parts.ts'
 import { loadAsking } from './load-asking.ts'
+import { NoDeployment } from './no-deployment.tsx'
+import { useTakesImages } from './queries.ts'
 import { useStore } from './store.ts'
 import { isUsable, toSampleModel } from './targets.ts'
 import type { Target } from './targets.ts'
@@ -35,6 +33,7 @@ export function ChatView({ heading, targets, names, ids, onChoose }: ViewProps) 
     () => chosen.filter((id) => targets.some((one) => one.id === id && answersRequests(one))),
     [chosen, targets],
   )
+  const takesImages = useTakesImages(targets.filter(({ id }) => chosen.includes(id)))
   const first = targets.find(({ id }) => id === chosen[0])
   const needsNotice = chosen.some((id) => targets.find((one) => one.id === id)?.status !== 'running')
   const parameters = useParameters()
@@ -45,7 +44,11 @@ export function ChatView({ heading, targets, names, ids, onChoose }: ViewProps) 
   if (chosen.length === 0 && !hasTurns) {
     return (
       <ViewFrame heading={heading}>
-        <NoChatDeployment />
+        <NoDeployment
+          icon={<MessagesSquare />}
+          title={text.playground.noChat}
+          hint={text.playground.noChatMore}
+        />
       </ViewFrame>
     )
   }
@@ -89,7 +92,7 @@ export function ChatView({ heading, targets, names, ids, onChoose }: ViewProps) 
             )}
             {!parameters.valid && <BadParameters parameters={parameters} />}
           </div>
-          <Composer readyIds={readyIds} busy={busy} valid={parameters.valid} />
+          <Composer readyIds={readyIds} busy={busy} valid={parameters.valid} takesImages={takesImages} />
         </div>
         <p role="status" className="sr-only">
           {busy ? text.playground.answering : outcome && text.playground.ended[outcome]}
@@ -179,23 +182,4 @@ function useEscapeToStop(busy: boolean) {
     document.addEventListener('keydown', onKeyDown)
     return () => document.removeEventListener('keydown', onKeyDown)
   }, [busy])
-}
-
-function NoChatDeployment() {
-  const can = useCan()
-  return (
-    <EmptyState
-      icon={<MessagesSquare />}
-      title={can('createDeployments') ? text.playground.noChat : text.playground.noModel}
-      action={
-        can('createDeployments') && (
-          <Button asChild variant="primary">
-            <Link to="/catalog">{text.playground.toCatalog}</Link>
-          </Button>
-        )
-      }
-    >
-      {can('createDeployments') ? text.playground.noChatMore : text.playground.mayNotDeploy}
-    </EmptyState>
-  )
 }

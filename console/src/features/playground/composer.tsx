@@ -1,10 +1,11 @@
 import { ArrowUp, Square } from 'lucide-react'
-import { useEffect } from 'react'
+import { Suspense, useEffect } from 'react'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
 import { conversation, setDraft } from './conversation.ts'
 import { composerId, focusComposer } from './focus.ts'
 import { isPlainEnter } from './keys.ts'
+import { ImageDraft } from './lazy-parts.ts'
 import { loadAsking } from './load-asking.ts'
 import { useStore } from './store.ts'
 
@@ -13,12 +14,15 @@ interface ComposerProps {
   busy: boolean
   /** Whether the parameters are valid. */
   valid: boolean
+  /** Whether every selected model reads images */
+  takesImages: boolean
 }
 
 /** The message field with the send and stop buttons. */
-export function Composer({ readyIds, busy, valid }: ComposerProps) {
+export function Composer({ readyIds, busy, valid, takesImages }: ComposerProps) {
   const draft = useStore(conversation, (state) => state.draft)
-  const sendable = draft.trim() !== '' && readyIds.length > 0 && valid && !busy
+  const hasImages = useStore(conversation, ({ images }) => images.length > 0)
+  const sendable = (draft.trim() !== '' || hasImages) && readyIds.length > 0 && valid && !busy
   const send = () => {
     if (sendable) void loadAsking().then(({ sendPrompt }) => sendPrompt(draft.trim(), readyIds))
     focusComposer()
@@ -46,7 +50,8 @@ export function Composer({ readyIds, busy, valid }: ComposerProps) {
         }}
       />
       <div className="flex items-center justify-between gap-3 p-2 pl-4">
-        <p className="text-xs text-muted">
+        <Suspense>{(takesImages || hasImages) && <ImageDraft />}</Suspense>
+        <p className="mr-auto text-xs text-muted">
           <span className="max-sm:hidden pointer-coarse:hidden">
             {busy ? text.playground.stopHint : text.playground.composerHint}
           </span>

@@ -4,10 +4,22 @@ import { noParameters } from './parameter-texts.ts'
 import type { ParameterTexts } from './parameter-texts.ts'
 import { createStore } from './store.ts'
 
+/** What a person's program returned to a tool call of the model. */
+export interface ToolResult {
+  readonly id: string
+  readonly name: string
+  readonly content: string
+}
+
 /** A prompt and its answers by the id of the deployment, or of the deployment with a LoRA (`targets.ts`). */
 export interface Turn {
   readonly id: number
+  /** Empty if the turn has results of tool calls */
   readonly prompt: string
+  /** Data URLs; absent for none */
+  readonly images?: readonly string[]
+  /** The results of the calls in the answer of this target to the turn before */
+  readonly results?: { readonly targetId: string; readonly items: readonly ToolResult[] }
   readonly answers: Readonly<Record<string, Answer>>
 }
 
@@ -16,6 +28,8 @@ export interface Conversation {
   readonly turns: readonly Turn[]
   /** The unsent message. */
   readonly draft: string
+  /** Those of the unsent message, as data URLs */
+  readonly images: readonly string[]
   readonly parameters: ParameterTexts
   /** The deployments and LoRAs that were selected last. */
   readonly deploymentIds: readonly string[]
@@ -24,6 +38,7 @@ export interface Conversation {
 export const emptyConversation: Conversation = {
   turns: [],
   draft: '',
+  images: [],
   parameters: noParameters,
   deploymentIds: [],
 }
@@ -57,6 +72,10 @@ export function restoreConversation(saved: Conversation) {
 
 export function setDraft(draft: string) {
   conversation.set((state) => ({ ...state, draft }))
+}
+
+export function setImages(change: (images: readonly string[]) => readonly string[]) {
+  conversation.set((state) => ({ ...state, images: change(state.images) }))
 }
 
 export function setParameter(name: keyof ParameterTexts, value: string) {

@@ -1,7 +1,5 @@
-import { Link } from '@tanstack/react-router'
 import { CodeXml, Grid3x3, Plus, X } from 'lucide-react'
 import { Suspense, useState, useRef } from 'react'
-import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { UnlabeledInput } from '../../components/field.tsx'
 import { Figure, Section } from '../../components/page.tsx'
@@ -16,10 +14,11 @@ import type { ComparedText, ComparisonResult } from './comparison.ts'
 import { DeploymentChoice } from './deployment-choice.tsx'
 import { DeploymentNotices } from './deployment-notices.tsx'
 import { ViewCodeDialog } from './lazy-parts.ts'
+import { NoDeployment } from './no-deployment.tsx'
 import { SimilarityTable } from './similarity-table.tsx'
 import { summarize } from './similarity.ts'
 import { useStore } from './store.ts'
-import { isUsable, toSampleModel } from './targets.ts'
+import { chooseTarget, toSampleModel } from './targets.ts'
 import { ViewFrame } from './view-frame.tsx'
 import type { ViewProps } from './view-frame.tsx'
 
@@ -27,17 +26,20 @@ import type { ViewProps } from './view-frame.tsx'
 export function EmbeddingsView({ heading, targets, names, ids, onChoose }: ViewProps) {
   const { texts, result } = useStore(comparison, (state) => state)
   const [codeOpen, setCodeOpen] = useState(false)
-  const usable = targets.filter(isUsable)
-  const id = ids[0] ?? (usable.find(({ status }) => status === 'running') ?? usable[0])?.id
+  const { id, target } = chooseTarget(targets, ids)
   if (id === undefined) {
     return (
       <ViewFrame heading={heading}>
-        <NoEmbeddingDeployment />
+        <NoDeployment
+          icon={<Grid3x3 />}
+          type="embedding"
+          title={text.embeddings.noEmbedding}
+          hint={text.embeddings.noEmbeddingMore}
+        />
       </ViewFrame>
     )
   }
 
-  const target = targets.find((one) => one.id === id)
   const answers = target !== undefined && answersRequests(target)
   const written = texts.map(({ words }) => words.trim()).filter((words) => words !== '')
   return (
@@ -191,26 +193,5 @@ function Result({ result, name }: { result: ComparisonResult; name: string }) {
         <p className="text-xs text-muted">{name}</p>
       </div>
     </div>
-  )
-}
-
-function NoEmbeddingDeployment() {
-  const can = useCan()
-  return (
-    <EmptyState
-      icon={<Grid3x3 />}
-      title={can('createDeployments') ? text.embeddings.noEmbedding : text.playground.noModel}
-      action={
-        can('createDeployments') && (
-          <Button asChild variant="primary">
-            <Link to="/catalog" search={{ type: 'embedding' }}>
-              {text.playground.toCatalog}
-            </Link>
-          </Button>
-        )
-      }
-    >
-      {can('createDeployments') ? text.embeddings.noEmbeddingMore : text.playground.mayNotDeploy}
-    </EmptyState>
   )
 }

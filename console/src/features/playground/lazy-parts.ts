@@ -11,12 +11,14 @@ export const DeploymentNotices = lazyPart(() =>
 export const EmbeddingsView = lazyPart(() =>
   import('./embeddings-view.tsx').then((module) => module.EmbeddingsView),
 )
+export const ImageDraft = lazyPart(() => import('./image-draft.tsx').then((module) => module.ImageDraft))
 export const ParametersDrawer = lazyPart(() =>
   import('./parameters-drawer.tsx').then((module) => module.ParametersDrawer),
 )
 export const ParametersForm = lazyPart(() =>
   import('./parameters-form.tsx').then((module) => module.ParametersForm),
 )
+export const RerankView = lazyPart(() => import('./rerank-view.tsx').then((module) => module.RerankView))
 export const Transcript = lazyPart(async () => {
   const [module] = await Promise.all([import('./transcript.tsx'), loadAsking()])
   return module.Transcript

@@ -7,6 +7,8 @@ export interface ParameterTexts {
   readonly seed: string
   /** One sequence per line. */
   readonly stop: string
+  /** The functions that the model may call, as a JSON array. */
+  readonly tools: string
   /** Additional fields of the request, as a JSON object. */
   readonly extra: string
 }
@@ -18,5 +20,6 @@ export const noParameters: ParameterTexts = {
   max_tokens: '',
   seed: '',
   stop: '',
+  tools: '',
   extra: '',
 }

@@ -51,6 +51,14 @@ export function ParametersForm({ errors }: { errors: ParameterErrors }) {
         {...field('stop')}
       />
       <TextArea
+        label={text.chatParameters.tools}
+        hint={text.chatParameters.toolsHint}
+        placeholder={text.chatParameters.toolsPlaceholder}
+        spellCheck={false}
+        className="field-sizing-content max-h-60 min-h-9! font-mono text-[0.8125rem]"
+        {...field('tools')}
+      />
+      <TextArea
         label={text.chatParameters.extra}
         hint={text.chatParameters.extraHint}
         placeholder={text.chatParameters.extraPlaceholder}

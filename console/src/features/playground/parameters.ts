@@ -34,6 +34,10 @@ export function readParameters(texts: ParameterTexts): {
   if (stops.length > maxStopSequences) errors.stop = text.chatParameters.tooManyStops(maxStopSequences)
   else if (stops.length > 0) values.stop = stops.map((line) => line.replaceAll(String.raw`\n`, '\n'))
 
+  const tools = readTools(texts.tools)
+  if (typeof tools === 'string') errors.tools = tools
+  else if (tools.length > 0) values.tools = tools
+
   const extra = readExtra(texts.extra)
   if (typeof extra === 'string') errors.extra = extra
   else Object.assign(values, extra)
@@ -46,15 +50,27 @@ interface NumberRange {
   whole?: boolean
 }
 
+/** Returns the functions, or an error message. */
+function readTools(written: string): unknown[] | string {
+  if (written.trim() === '') return []
+  const value = parseJson(written)
+  const isTool = (one: { function?: { name?: unknown } } | null) => typeof one?.function?.name === 'string'
+  return Array.isArray(value) && value.every(isTool) ? value : text.chatParameters.noTools
+}
+
+/** Undefined if the text is no JSON. */
+function parseJson(written: string): unknown {
+  try {
+    return JSON.parse(written)
+  } catch {
+    return undefined
+  }
+}
+
 /** Returns the parsed object, or an error message. */
 function readExtra(written: string): Record<string, unknown> | string {
   if (written.trim() === '') return {}
-  let value: unknown
-  try {
-    value = JSON.parse(written)
-  } catch {
-    return text.chatParameters.notJson
-  }
+  const value = parseJson(written)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return text.chatParameters.notJson
   const taken = reserved.find((name) => name in value)
   return taken === undefined ? (value as Record<string, unknown>) : text.chatParameters.reservedField(taken)

@@ -9,13 +9,16 @@ import { text } from '../../text/index.ts'
 import { ChatView } from './chat-view.tsx'
 import { clearComparison } from './comparison.ts'
 import { clearOnOwnerChange } from './clear-on-owner-change.ts'
-import { EmbeddingsView } from './lazy-parts.ts'
+import { EmbeddingsView, RerankView } from './lazy-parts.ts'
 import { clearConversation } from './load-asking.ts'
-import { usePlaygroundTargets } from './queries.ts'
+import { playgroundViews, usePlaygroundTargets } from './queries.ts'
+import type { PlaygroundView } from './queries.ts'
 import { forgetSavedConversation, keepConversation } from './saved-conversation.ts'
 import { ViewFrame } from './view-frame.tsx'
 
-/** Chat with up to four deployments, or compare embedded texts. */
+const views = { chat: ChatView, embeddings: EmbeddingsView, rerank: RerankView }
+
+/** Chat with up to four deployments, compare embedded texts, or rank documents. */
 export function PlaygroundPage() {
   useDocumentTitle(text.pages.playground.title)
   useClearOnOwnerChange()
@@ -24,8 +27,9 @@ export function PlaygroundPage() {
   const navigate = useNavigate({ from: '/playground' })
   const { targets, error, retry } = usePlaygroundTargets()
   const ids = [...new Set(search.deployment?.split(',').filter(Boolean))]
-  const isEmbedding = targets?.embedding.some(({ id }) => id === ids[0]) ?? false
-  const view = search.tab === 'embeddings' || (!search.tab && isEmbedding) ? 'embeddings' : 'chat'
+  const isOfFirst = (one: PlaygroundView) => targets?.[one].some(({ id }) => id === ids[0])
+  const view =
+    playgroundViews.find((one) => (search.tab === undefined ? isOfFirst(one) : one === search.tab)) ?? 'chat'
   const choose = (chosen: readonly string[]) =>
     void navigate({ search: { tab: search.tab, deployment: chosen.join(',') }, replace: true })
   const heading = (
@@ -41,15 +45,12 @@ export function PlaygroundPage() {
             setSwitched(true)
             void navigate({ search: { tab } })
           }}
-          options={[
-            { value: 'chat', label: text.playground.chat },
-            { value: 'embeddings', label: text.playground.embeddings },
-          ]}
+          options={playgroundViews.map((value) => ({ value, label: text.playground.views[value] }))}
         />
       </div>
     </>
   )
-  const View = view === 'chat' ? ChatView : EmbeddingsView
+  const View = views[view]
   const loading = (
     <ViewFrame heading={heading}>
       <LoadingView />
@@ -59,13 +60,7 @@ export function PlaygroundPage() {
     <div data-fills-window className="flex h-0 min-h-[30rem] grow">
       {targets ? (
         <Suspense fallback={loading}>
-          <View
-            heading={heading}
-            targets={view === 'chat' ? targets.chat : targets.embedding}
-            names={targets.names}
-            ids={ids}
-            onChoose={choose}
-          />
+          <View heading={heading} targets={targets[view]} names={targets.names} ids={ids} onChoose={choose} />
         </Suspense>
       ) : error ? (
         <ViewFrame heading={heading}>

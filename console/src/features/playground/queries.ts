@@ -7,10 +7,11 @@ import { activeDeploymentsQuery } from './active-deployments-query.ts'
 import { listTargets, nameTargets } from './targets.ts'
 import type { Target } from './targets.ts'
 
-/** The deployments that the person may call, with their LoRAs, by type, newest first. */
-export interface PlaygroundTargets {
-  chat: Target[]
-  embedding: Target[]
+export const playgroundViews = ['chat', 'embeddings', 'rerank'] as const
+export type PlaygroundView = (typeof playgroundViews)[number]
+
+/** The deployments that the person may call, with their LoRAs, by their view, newest first. */
+export interface PlaygroundTargets extends Record<PlaygroundView, Target[]> {
   /** Unique names by id. */
   names: ReadonlyMap<string, string>
 }
@@ -28,11 +29,19 @@ export function usePlaygroundTargets(): {
     const items = listTargets(all.data.items)
     return {
       chat: items.filter(({ deployment }) => deployment.model_type === 'LLM'),
-      embedding: items.filter(({ deployment }) => deployment.model_type === 'embedding'),
+      embeddings: items.filter(({ deployment }) => deployment.model_type === 'embedding'),
+      rerank: items.filter(({ deployment }) => deployment.model_type === 'rerank'),
       names: nameTargets(items, user.id),
     }
   }, [all.data, user.id])
   return { targets, error: targets ? null : all.error, retry: () => void all.refetch() }
+}
+
+/** Whether all models of the targets read images, as the catalog says. */
+export function useTakesImages(targets: readonly Target[]): boolean {
+  const { data: models = [] } = useQuery(modelsQuery)
+  const readers = new Set(models.filter(({ tags }) => tags.includes('vision')).map((one) => one.model_name))
+  return targets.length > 0 && targets.every(({ deployment }) => readers.has(deployment.model_name))
 }
 
 /** The catalog's prompts for a model, or general ones if it has none; empty until the catalog has loaded. */

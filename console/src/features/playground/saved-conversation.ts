@@ -2,8 +2,9 @@ import { ApiError } from '../../api/client.ts'
 import { tabStorage } from '../../browser.ts'
 import { isPending } from './answer.ts'
 import type { Answer } from './answer.ts'
-import { conversation, restoreConversation } from './conversation.ts'
+import { conversation, emptyConversation, restoreConversation } from './conversation.ts'
 import type { Conversation } from './conversation.ts'
+import { noParameters } from './parameter-texts.ts'
 
 const key = 'playground'
 const saveDelayMs = 300
@@ -52,7 +53,8 @@ function readSaved(): Saved | null {
       ...turn,
       answers: Object.fromEntries(Object.entries(turn.answers).map(([id, answer]) => [id, revive(answer)])),
     }))
-    return { ...saved, conversation: { ...saved.conversation, turns } }
+    const parameters = { ...noParameters, ...saved.conversation.parameters }
+    return { ...saved, conversation: { ...emptyConversation, ...saved.conversation, parameters, turns } }
   } catch {
     return null
   }

@@ -44,6 +44,16 @@ export const toDeploymentId = (targetId: string) => targetId.split(':', 1)[0]!
 /** Whether the target answers now or will once it runs. */
 export const isUsable = (target: Pick<Target, 'status'>) => !isEnding(target) && target.status !== 'failed'
 
+/** The target of a view for one: that of the URL, or a running one, else one that will answer. */
+export function chooseTarget(
+  targets: readonly Target[],
+  ids: readonly string[],
+): { id: string | undefined; target: Target | undefined } {
+  const usable = targets.filter(isUsable)
+  const id = ids[0] ?? (usable.find(({ status }) => status === 'running') ?? usable[0])?.id
+  return { id, target: targets.find((one) => one.id === id) }
+}
+
 /** Unique target names by id: others' targets name their owner; usable namesakes get a shortened id. */
 export function nameTargets(targets: readonly Target[], userId: number): ReadonlyMap<string, string> {
   const plainName = ({ deployment, adapter }: Target) => {

@@ -3,6 +3,7 @@ import { memo, useState } from 'react'
 import type { KeyboardEvent } from 'react'
 import { classNames } from '../../class-names.ts'
 import { Button } from '../../components/button.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { TextArea } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
@@ -34,7 +35,7 @@ const columns = [
 /** A prompt and its answers, side by side. */
 export const TurnView = memo(function TurnView({ turn, names, readyIds, last, busy }: TurnViewProps) {
   const answers = Object.entries(turn.answers)
-  const others = last && !busy ? readyIds.filter((id) => !turn.answers[id]) : []
+  const others = last && !busy && !turn.results ? readyIds.filter((id) => !turn.answers[id]) : []
   const many = answers.length > 1
   const askOthers = () => {
     for (const id of others) requestAnswer(turn.id, id)
@@ -42,7 +43,12 @@ export const TurnView = memo(function TurnView({ turn, names, readyIds, last, bu
   }
   return (
     <div className={classNames('mx-auto grid w-full min-w-0 gap-4', !many && 'max-w-3xl')}>
-      <Prompt turn={turn} readyIds={readyIds} last={last} editable={!busy && readyIds.length > 0} />
+      {turn.results?.items.map(({ id, name, content }) => (
+        <CodeBlock key={id} wrap code={content} label={text.answers.resultOf(name)} />
+      ))}
+      {!turn.results && (
+        <Prompt turn={turn} readyIds={readyIds} last={last} editable={!busy && readyIds.length > 0} />
+      )}
       <div className={classNames('grid min-w-0 gap-4', columns[answers.length] ?? columns[4])}>
         {answers.map(([id, answer]) => (
           <div key={id} className={many ? 'min-w-0 rounded-xl bg-surface p-4' : 'min-w-0'}>
@@ -122,12 +128,27 @@ function Prompt({
   return (
     <div className="group ml-auto grid max-w-[85%] justify-items-end gap-1">
       <p className="sr-only">{text.answers.you}</p>
-      <p dir="auto" className="rounded-xl bg-subtle px-4 py-2.5 whitespace-pre-wrap wrap-anywhere">
-        {turn.prompt}
-      </p>
+      <ul className="flex flex-wrap justify-end gap-2 empty:hidden">
+        {turn.images?.map((url, place) => (
+          <li key={place}>
+            <img
+              src={url}
+              alt={text.images.nth(place + 1)}
+              className="max-h-48 max-w-full rounded-xl border object-contain"
+            />
+          </li>
+        ))}
+      </ul>
+      {turn.prompt !== '' && (
+        <p dir="auto" className="rounded-xl bg-subtle px-4 py-2.5 whitespace-pre-wrap wrap-anywhere">
+          {turn.prompt}
+        </p>
+      )}
       <div className="flex pointer-fine:opacity-0 pointer-fine:group-focus-within:opacity-100 pointer-fine:group-hover:opacity-100">
-        <CopyButton value={turn.prompt} label={text.common.copy(text.answers.copyMessage)} />
-        {editable && (
+        {turn.prompt !== '' && (
+          <CopyButton value={turn.prompt} label={text.common.copy(text.answers.copyMessage)} />
+        )}
+        {editable && turn.prompt !== '' && (
           <Button
             variant="quiet"
             size="tiny"
