@@ -29,6 +29,7 @@ export const invoice = {
   created: '2026-11-01T01:02:03.000Z',
 }
 
+const imageFile = resolve(import.meta.dirname, '../../../docs/screenshots/deployments-light-1440.png')
 const tinyFile = resolve(import.meta.dirname, '../../../catalog/weights/berth-tiny.gguf')
 
 /** Answers with the server's own body, with other values for some fields. */
@@ -165,6 +166,25 @@ const showCachedWeights = showWith(() => ({
   bytes: 5_027_783_488,
   limit_bytes: 50_000_000_000,
 }))
+
+/** Shows a deployment as one that a file of `berth apply` manages. */
+const showManaged = showWith(() => ({ managed_by: 'platform' }))
+
+/** Shows the chat models as readers of images. */
+const showVision = showWith(({ items }) => ({
+  items: items.map((model: { tags: string[] }) => ({ ...model, tags: [...model.tags, 'vision'] })),
+}))
+
+/** The bundled models rank no documents: shows the callable deployments as rerankers. */
+const showRerankers = showWith(({ items }) => ({
+  items: items.map((deployment: object) => ({ ...deployment, model_type: 'rerank' })),
+}))
+
+/** An answer that calls a function */
+const toolCall = [
+  { delta: { tool_calls: [{ index: 0, id: 'call_1', function: { name: 'find_ship', arguments: '{}' } }] } },
+  { delta: {}, finish_reason: 'tool_calls' },
+]
 
 const dialog = (page: Page) => page.getByRole('dialog')
 
@@ -417,6 +437,26 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('button', { name: 'Share', exact: true }).click()
       await see(dialog(page).getByRole('button', { name: 'Share' }))
     },
+    'deployment-share-teams': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.embedding}`)
+      await page.getByRole('button', { name: 'Share', exact: true }).click()
+      await dialog(page).getByRole('radio', { name: 'Some teams' }).check()
+      await see(dialog(page).getByRole('checkbox', { name: 'Calculus' }))
+    },
+    'deployment-managed': async (page, { deployments: { chat } }) => {
+      await page.route(`**/model-deployments/${chat}?*`, showManaged)
+      await page.goto(`/deployments/${chat}?tab=settings`)
+      await see(page.getByText('Managed by platform'))
+      await see(page.getByText(/overwrites changes/))
+      await page.unroute(`**/model-deployments/${chat}?*`, showManaged)
+    },
+    'deployment-managed-policy': async (page, { deployments: { chat } }) => {
+      await page.route(`**/model-deployments/${chat}?*`, showManaged)
+      await page.goto(`/deployments/${chat}?tab=settings`)
+      await page.getByRole('button', { name: 'Edit scaling and sleep' }).click()
+      await see(dialog(page).getByText(/overwrites changes/))
+      await page.unroute(`**/model-deployments/${chat}?*`, showManaged)
+    },
     'deployments-menu': async (page) => {
       await page.goto('/deployments')
       await page
@@ -506,6 +546,10 @@ export const scenes: readonly Scene[] = [
       await page.goto('/catalog')
       await see(page.getByRole('link', { name: /Qwen3/ }))
     },
+    'catalog-sorted': async (page) => {
+      await page.goto('/catalog?license=gemma&context=128k&sort=size')
+      await see(page.getByText(/ · gemma · 128K context/).first())
+    },
     'catalog-none': async (page) => {
       await page.goto('/catalog?q=no-such-model')
       await see(heading(page, 'No model matches'))
@@ -557,6 +601,11 @@ export const scenes: readonly Scene[] = [
       await page.goto(`/catalog/${largeModel}`)
       await see(page.getByRole('region', { name: 'Variants' }))
     },
+    'model-variants': async (page, { largeModel }) => {
+      await page.goto(`/catalog/${largeModel}`)
+      await page.getByText(/^All \(/).click()
+      await see(page.getByText('Does not fit').first())
+    },
     'model-deploy': async (page, { largeModel }) => {
       await page.goto(`/catalog/${largeModel}`)
       await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()
@@ -573,6 +622,35 @@ export const scenes: readonly Scene[] = [
           .nth(index)
           .waitFor()
       }
+    },
+    'playground-images': async (page, { deployments }) => {
+      await page.route('**/deployable-models?model_type=LLM', showVision)
+      await page.goto(`/playground?deployment=${deployments.chat}`)
+      await page.getByLabel('Images', { exact: true }).setInputFiles(imageFile)
+      await see(page.getByRole('img', { name: 'Image 1' }))
+      await page.unroute('**/deployable-models?model_type=LLM', showVision)
+    },
+    'playground-tools': async (page, { deployments }) => {
+      const events = toolCall.map((choice) => `data: ${JSON.stringify({ choices: [choice] })}\n\n`)
+      const answer = (route: Route) =>
+        route.fulfill({ contentType: 'text/event-stream', body: `${events.join('')}data: [DONE]\n\n` })
+      await page.route('**/v1/chat/completions', answer)
+      await page.goto(`/playground?deployment=${deployments.chat}`)
+      await page.getByRole('textbox', { name: 'Message' }).fill('Where is the Argo?')
+      await page.keyboard.press('Enter')
+      await see(page.getByLabel('Result of find_ship'))
+      await page.unroute('**/v1/chat/completions', answer)
+    },
+    'playground-rerank': async (page) => {
+      const results = [0.92, 0.41, -0.2].map((relevance_score, index) => ({ index, relevance_score }))
+      const answer = (route: Route) => route.fulfill({ json: { id: '1', model: 'm', results, usage: null } })
+      await page.route('**/model-deployments?scope=callable*', showRerankers)
+      await page.route('**/v1/rerank', answer)
+      await page.goto('/playground?tab=rerank')
+      await page.getByRole('button', { name: 'Rank' }).click()
+      await see(page.getByText('0.92'))
+      await page.unroute('**/v1/rerank', answer)
+      await page.unroute('**/model-deployments?scope=callable*', showRerankers)
     },
     'playground-code': async (page, { deployments }) => {
       await page.goto(`/playground?deployment=${deployments.chat}`)
@@ -679,6 +757,12 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('button', { name: 'Actions for Research cluster' }).click()
       await page.getByRole('menuitem', { name: 'Check' }).click()
       await see(dialog(page).getByText('Problem'))
+    },
+    'organization-endpoint-delete': async (page) => {
+      await page.goto('/organization?tab=endpoints')
+      await page.getByRole('button', { name: 'Actions for Research cluster' }).click()
+      await page.getByRole('menuitem', { name: 'Delete' }).click()
+      await see(dialog(page).getByRole('button', { name: 'Delete' }))
     },
     'organization-programs': async (page) => {
       await page.goto('/organization?tab=programs')
@@ -823,6 +907,10 @@ export const scenes: readonly Scene[] = [
       await page.goto('/organization?tab=audit')
       await page.getByRole('button', { name: 'Accepted an invitation' }).first().click()
       await see(page.getByRole('term').filter({ hasText: 'Browser or program' }))
+    },
+    'organization-audit-filtered': async (page) => {
+      await page.goto('/organization?tab=audit&action=invitation.created&from=2020-01-01')
+      await see(page.getByText('Invited', { exact: true }).nth(1))
     },
     'organization-invite': async (page) => {
       await page.goto('/organization?invite=yes')
