@@ -44,7 +44,10 @@ export const TurnView = memo(function TurnView({ turn, names, readyIds, last, bu
   return (
     <div className={classNames('mx-auto grid w-full min-w-0 gap-4', !many && 'max-w-3xl')}>
       {turn.results?.items.map(({ id, name, content }) => (
-        <CodeBlock key={id} wrap code={content} label={text.answers.resultOf(name)} />
+        <div key={id} className="grid gap-1.5">
+          <p className="font-medium">{text.answers.resultOf(name)}</p>
+          <CodeBlock wrap code={content} label={text.answers.resultOf(name)} />
+        </div>
       ))}
       {!turn.results && (
         <Prompt turn={turn} readyIds={readyIds} last={last} editable={!busy && readyIds.length > 0} />
