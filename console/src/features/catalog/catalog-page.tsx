@@ -1,12 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { Library, SearchX } from 'lucide-react'
 import { Suspense, useDeferredValue, useMemo, useState, useEffect } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page, Section } from '../../components/page.tsx'
-import { EmptyState } from '../../components/states.tsx'
 import { useSearchDraft } from '../../components/use-search-draft.ts'
 import { lazyPart, loadWhenIdle } from '../../routing/lazy-part.ts'
 import { UnlabeledSelect } from '../../components/field.tsx'
@@ -23,6 +21,7 @@ import { findModelsHere } from '../../domain/models/weights.ts'
 const AddModelDialog = lazyPart(() =>
   import('./own-models/add-model-dialog.tsx').then((module) => module.AddModelDialog),
 )
+const NoModel = lazyPart(() => import('./no-model.tsx').then((module) => module.NoModel))
 
 const words = text.catalog
 const route = getRouteApi('/app/catalog')
@@ -123,31 +122,14 @@ export function CatalogPage() {
                   isReturn={isReturn}
                 />
               ) : (
-                <NoModel isFiltered={known.length > 0} onClear={clear} />
+                <Suspense fallback={<ModelListSkeleton />}>
+                  <NoModel isFiltered={known.length > 0} onClear={clear} />
+                </Suspense>
               )
             }
           </Loaded>
         </Section>
       </div>
     </Page>
-  )
-}
-
-function NoModel({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) {
-  if (!isFiltered) {
-    return (
-      <EmptyState icon={<Library />} title={words.emptyTitle}>
-        {words.empty}
-      </EmptyState>
-    )
-  }
-  return (
-    <EmptyState
-      icon={<SearchX />}
-      title={words.noneTitle}
-      action={<Button onClick={onClear}>{words.clearFilters}</Button>}
-    >
-      {words.none}
-    </EmptyState>
   )
 }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { ChevronLeft, Library } from 'lucide-react'
+import { ChevronLeft } from 'lucide-react'
 import { Suspense, useState } from 'react'
 import { useNow } from '../../components/use-now.ts'
 import type { DeployableModel } from '../../contract.ts'
@@ -10,7 +10,7 @@ import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { LoadingPage } from '../../components/loading-page.tsx'
 import { Page, Section } from '../../components/page.tsx'
-import { EmptyState, ErrorState } from '../../components/states.tsx'
+import { ErrorState } from '../../components/states.tsx'
 import { deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
 import { findIdSuffixes } from '../../domain/deployments/names.ts'
@@ -32,6 +32,7 @@ const route = getRouteApi('/app/catalog/$modelId')
 // Below the first screen
 const CallSection = lazyPart(() => import('./call-section.tsx').then((module) => module.CallSection))
 const EndpointFacts = lazyPart(() => import('./endpoint-facts.tsx').then((module) => module.EndpointFacts))
+const UnknownModel = lazyPart(() => import('./unknown-model.tsx').then((module) => module.UnknownModel))
 const ModelMenu = lazyPart(() => import('./own-models/model-menu.tsx').then((module) => module.ModelMenu))
 
 /** A model with its properties, variants and deploy button. */
@@ -41,31 +42,20 @@ export function ModelPage() {
   // Wait for the deployments, because they would shift the variants below them.
   const deployments = useQuery(deploymentsQuery({ all: false, page: 1 }))
   if (model.isPending || deployments.isPending) return <LoadingPage />
-  // The key resets the state when the model changes.
   const isUnknown = model.error instanceof ApiError && [404, 422].includes(model.error.status)
-  if (model.data && !isUnknown) return <Model key={modelId} model={model.data} />
-  // Somebody deleted it while its page was open.
-  const [title, explanation] = model.data
-    ? [words.goneTitle, words.gone]
-    : [words.notFoundTitle, words.notFound]
+  if (isUnknown) {
+    return (
+      <Suspense fallback={<LoadingPage />}>
+        <UnknownModel wasThere={model.data !== undefined} />
+      </Suspense>
+    )
+  }
+  // The key resets the state when the model changes.
+  if (model.data) return <Model key={modelId} model={model.data} />
   return (
-    <Page title={isUnknown ? title : text.pages.catalog.title}>
+    <Page title={text.pages.catalog.title}>
       <Section flush>
-        {isUnknown ? (
-          <EmptyState
-            icon={<Library />}
-            title={title}
-            action={
-              <Button asChild>
-                <Link to="/catalog">{words.toCatalog}</Link>
-              </Button>
-            }
-          >
-            {explanation}
-          </EmptyState>
-        ) : (
-          <ErrorState error={model.error} onRetry={() => void model.refetch()} />
-        )}
+        <ErrorState error={model.error} onRetry={() => void model.refetch()} />
       </Section>
     </Page>
   )

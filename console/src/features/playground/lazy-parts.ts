@@ -12,6 +12,9 @@ export const EmbeddingsView = lazyPart(() =>
   import('./embeddings-view.tsx').then((module) => module.EmbeddingsView),
 )
 export const ImageDraft = lazyPart(() => import('./image-draft.tsx').then((module) => module.ImageDraft))
+export const NoDeployment = lazyPart(() =>
+  import('./no-deployment.tsx').then((module) => module.NoDeployment),
+)
 export const ParametersDrawer = lazyPart(() =>
   import('./parameters-drawer.tsx').then((module) => module.ParametersDrawer),
 )

@@ -114,11 +114,8 @@ export function RerankView({ heading, targets, names, ids, onChoose }: ViewProps
   )
 }
 
-interface RankRequest {
-  model: string
-  query: string
-  documents: string[]
-}
+/** A request; an interface would not be assignable to the API's open type. */
+type RankRequest = { model: string; query: string; documents: string[] }
 
 function useRank() {
   return useMutation({

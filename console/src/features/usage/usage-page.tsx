@@ -6,7 +6,7 @@ import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Figure, Page, Section } from '../../components/page.tsx'
-import { Notice, Skeleton } from '../../components/states.tsx'
+import { Skeleton } from '../../components/states.tsx'
 import { usageSummaryQuery } from '../../domain/billing/queries.ts'
 import { formatCompact, formatHours, formatMoney, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -18,6 +18,9 @@ import { UsageSection } from './usage-section.tsx'
 
 const route = getRouteApi('/app/usage')
 // Below the first screen, or for a few people
+const AnomaliesNotice = lazyPart(() =>
+  import('./anomalies-notice.tsx').then((module) => module.AnomaliesNotice),
+)
 const Estimate = lazyPart(() => import('./estimate.tsx').then((module) => module.Estimate))
 const Findings = lazyPart(() => import('./findings.tsx').then((module) => module.Findings))
 const OwnBudgets = lazyPart(() => import('./own-budgets.tsx').then((module) => module.OwnBudgets))
@@ -46,21 +49,9 @@ export function UsagePage() {
       }
     >
       {summary && summary.open_anomalies > 0 && (
-        <Notice
-          tone="warn"
-          title={text.usage.anomalies(summary.open_anomalies)}
-          action={
-            seesFindings && (
-              <Button asChild>
-                <Link to="/usage" search={true} hash="findings">
-                  {text.usage.seeAnomalies}
-                </Link>
-              </Button>
-            )
-          }
-        >
-          {text.usage.anomaliesHint}
-        </Notice>
+        <Suspense>
+          <AnomaliesNotice count={summary.open_anomalies} seesFindings={seesFindings} />
+        </Suspense>
       )}
       {budgets.length > 0 && (
         <Suspense>
