@@ -122,7 +122,7 @@ test('the filters of the audit log and of the catalog are in the address', async
   await see(first.getByText(/ · gemma · 128K context/))
   await page.reload()
   await see(first.getByText(/ · gemma · 128K context/))
-  expect(new URL(page.url()).search).toBe('?license=gemma&context=128k&sort=size')
+  expect(new URL(page.url()).search).toBe('?sort=size&license=gemma&context=128k')
 })
 
 test('the audit log is in words: names, plans and browsers', async () => {

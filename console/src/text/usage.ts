@@ -64,11 +64,6 @@ export const usage = {
       `Instance time from ${from} to ${to}: ${total} in total`,
     tokens: (from: string, to: string, total: string) => `Tokens from ${from} to ${to}: ${total} in total`,
   },
-  comparison: (now: string, before: string, days: number) =>
-    `${now} in these ${days} days, ${before} in the ${days} days before.`,
-  change: (change: number, percent: string) =>
-    Math.abs(change) < 0.005 ? 'No change.' : `${percent} ${change > 0 ? 'more' : 'less'}.`,
-  before: (amount: string) => `${amount} before`,
   chartHint: 'Use the arrow keys to move between days. The table below has the totals.',
   other: 'Other',
   emptyChart: {

@@ -13,6 +13,7 @@ import { contextLengths, sizeRanges } from './filter.ts'
 import type { ContextLength, FilterOptions, SizeRange } from './filter.ts'
 
 const words = text.catalog
+const list = text.catalogList
 const types = ['all', 'LLM', 'embedding', 'rerank'] as const
 
 interface CatalogFiltersProps {
@@ -32,7 +33,7 @@ export function CatalogFilters(props: CatalogFiltersProps) {
   const set = Object.entries(filters).filter(([name, value]) => name !== 'q' && value)
   return (
     <search className="flex flex-wrap items-center gap-2">
-      <SearchInput label={words.search} value={draft} onChange={onDraftChange} />
+      <SearchInput label={list.search} value={draft} onChange={onDraftChange} />
       <Button
         className="md:hidden"
         aria-expanded={isOpen}
@@ -40,7 +41,7 @@ export function CatalogFilters(props: CatalogFiltersProps) {
         onClick={() => setIsOpen(!isOpen)}
       >
         <SlidersHorizontal aria-hidden />
-        {set.length > 0 ? words.filtersSet(formatNumber(set.length)) : words.filters}
+        {set.length > 0 ? list.filtersSet(formatNumber(set.length)) : list.filters}
       </Button>
       <div
         id={panelId}
@@ -59,7 +60,7 @@ function Filters({ filters, options, onChange }: CatalogFiltersProps) {
   return (
     <>
       <SegmentedControl
-        label={words.type}
+        label={list.type}
         value={types.find((type) => type === filters.type) ?? 'all'}
         onValueChange={(type) => onChange({ type: type === 'all' ? undefined : type })}
         options={types.map((type) => ({ value: type, label: words.types[type] }))}
@@ -70,22 +71,22 @@ function Filters({ filters, options, onChange }: CatalogFiltersProps) {
         // Families belong to one provider.
         onChange={(provider) => onChange({ provider, family: undefined })}
       >
-        <option value="">{words.anyProvider}</option>
+        <option value="">{list.anyProvider}</option>
         {options.providers.map((provider) => (
           <option key={provider}>{provider}</option>
         ))}
       </FilterSelect>
       <FilterSelect label={words.family} value={filters.family} onChange={(family) => onChange({ family })}>
-        <option value="">{words.anyFamily}</option>
+        <option value="">{list.anyFamily}</option>
         {options.families.map((family) => (
           <option key={family}>{family}</option>
         ))}
       </FilterSelect>
       <FilterSelect label={words.size} value={filters.size} onChange={(size) => onChange({ size })}>
-        <option value="">{words.anySize}</option>
+        <option value="">{list.anySize}</option>
         {(Object.keys(sizeRanges) as SizeRange[]).map((range) => (
           <option key={range} value={range}>
-            {words.sizeRanges[range]}
+            {list.sizeRanges[range]}
           </option>
         ))}
       </FilterSelect>
@@ -94,10 +95,10 @@ function Filters({ filters, options, onChange }: CatalogFiltersProps) {
         value={filters.context}
         onChange={(context) => onChange({ context })}
       >
-        <option value="">{words.anyContext}</option>
+        <option value="">{list.anyContext}</option>
         {(Object.keys(contextLengths) as ContextLength[]).map((length) => (
           <option key={length} value={length}>
-            {words.contextLengths[length]}
+            {list.contextLengths[length]}
           </option>
         ))}
       </FilterSelect>
@@ -106,7 +107,7 @@ function Filters({ filters, options, onChange }: CatalogFiltersProps) {
         value={filters.license}
         onChange={(license) => onChange({ license })}
       >
-        <option value="">{words.anyLicense}</option>
+        <option value="">{list.anyLicense}</option>
         {options.licenses.map((license) => (
           <option key={license}>{license}</option>
         ))}
@@ -118,7 +119,7 @@ function Filters({ filters, options, onChange }: CatalogFiltersProps) {
           checked={filters.fits === 'yes'}
           onChange={({ target }) => onChange({ fits: target.checked ? 'yes' : undefined })}
         />
-        {words.fitsHardware}
+        {list.fitsHardware}
       </label>
     </>
   )

@@ -23,7 +23,7 @@ const AddModelDialog = lazyPart(() =>
 )
 const NoModel = lazyPart(() => import('./no-model.tsx').then((module) => module.NoModel))
 
-const words = text.catalog
+const list = text.catalogList
 const route = getRouteApi('/app/catalog')
 
 /** The list has been on the page before, so that a person may come back to a place in it. */
@@ -72,7 +72,7 @@ export function CatalogPage() {
   return (
     <Page
       {...text.pages.catalog}
-      actions={mayAdd && <Button onClick={() => setIsAdding(true)}>{words.add}</Button>}
+      actions={mayAdd && <Button onClick={() => setIsAdding(true)}>{list.add}</Button>}
     >
       <Suspense>{isAdding && <AddModelDialog onClose={() => setIsAdding(false)} />}</Suspense>
       <div className="grid gap-3">
@@ -84,23 +84,23 @@ export function CatalogPage() {
           onChange={change}
         />
         <div className="flex h-7 items-center justify-between gap-4 text-[0.8125rem] text-muted">
-          <p role="status">{!isWaiting && words.count(entries.length, known.length)}</p>
+          <p role="status">{!isWaiting && list.count(entries.length, known.length)}</p>
           <div className="flex items-center gap-1">
             {isFiltered && (
               <Button variant="quiet" size="small" className="h-7!" onClick={clear}>
-                {words.clearFilters}
+                {list.clearFilters}
               </Button>
             )}
             <UnlabeledSelect
-              aria-label={words.sort}
+              aria-label={list.sort}
               value={sort ?? ''}
               onChange={({ target }) => change({ sort: catalogSorts.find((one) => one === target.value) })}
               className="h-7! border-transparent! bg-transparent! py-0 text-[0.8125rem]"
             >
-              <option value="">{words.sorts.catalog}</option>
+              <option value="">{list.sorts.catalog}</option>
               {catalogSorts.map((one) => (
                 <option key={one} value={one}>
-                  {words.sorts[one]}
+                  {list.sorts[one]}
                 </option>
               ))}
             </UnlabeledSelect>

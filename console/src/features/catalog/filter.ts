@@ -122,7 +122,7 @@ export function describeModel(model: DeployableModel): string[] {
   const { provider, license, context_tokens: context, tags, display_name } = model
   const shown = display_name.toLowerCase()
   const isNew = (tag: string) => !shownTags.has(tag) && !shown.includes(tag.toLowerCase())
-  const facts = [license ?? [], text.catalog.contextOf(formatContext(context))].flat()
+  const facts = [license ?? [], text.catalogList.contextOf(formatContext(context))].flat()
   return [provider, ...facts, ...tags.filter(isNew)]
 }
 

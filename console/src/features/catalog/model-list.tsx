@@ -12,6 +12,7 @@ import { isOfEndpoint, writeTokenPrices } from '../../domain/models/endpoint-mod
 import { nameFormat } from '../../domain/models/variant-names.ts'
 
 const words = text.catalog
+const list = text.catalogList
 const columns =
   'grid gap-x-6 gap-y-2 px-5 py-4 sm:grid-cols-[minmax(0,1fr)_11rem] xl:grid-cols-[minmax(0,1fr)_12rem_10rem_7rem]'
 
@@ -85,7 +86,7 @@ const ModelRow = memo(function ModelRow({ entry, isHere, currency, arePlacements
         <dd className="text-muted">{formats.map(nameFormat).join(', ')}</dd>
       </dl>
       <dl className="col-span-full flex flex-wrap justify-between gap-x-6 gap-y-0.5 text-[0.8125rem] xl:contents">
-        <dt className="sr-only">{words.hardware}</dt>
+        <dt className="sr-only">{list.hardware}</dt>
         <dd className="flex flex-wrap items-center gap-x-2 gap-y-0.5 xl:grid xl:content-start">
           {fit ? (
             <FitSummary fit={fit} sizes={sizes.length} />
@@ -102,7 +103,7 @@ const ModelRow = memo(function ModelRow({ entry, isHere, currency, arePlacements
             </>
           ) : fit?.pricePerHour && currency ? (
             <span className="font-medium">
-              {(fit.isOnePrice ? words.perHour : words.from)(formatMoney(fit.pricePerHour, currency))}
+              {(fit.isOnePrice ? words.perHour : list.from)(formatMoney(fit.pricePerHour, currency))}
             </span>
           ) : (
             arePlacementsLoading && <Skeleton className="ml-auto w-16" />
@@ -119,7 +120,7 @@ function FitSummary({ fit, sizes }: { fit: NonNullable<CatalogEntry['fit']>; siz
     return (
       <>
         <span className="font-medium">{words.doesNotFit}</span>
-        <span className="text-muted">{memory === null ? words.noHardware : words.needsAtLeast(memory)}</span>
+        <span className="text-muted">{memory === null ? list.noHardware : list.needsAtLeast(memory)}</span>
       </>
     )
   }
@@ -127,11 +128,11 @@ function FitSummary({ fit, sizes }: { fit: NonNullable<CatalogEntry['fit']>; siz
     <>
       <span className="inline-flex items-center gap-1.5 text-good">
         <Check aria-hidden className="size-3.5" />
-        {fit.sizes === sizes ? words.fits : words.someFit(fit.sizes, sizes)}
+        {fit.sizes === sizes ? words.fits : list.someFit(fit.sizes, sizes)}
       </span>
       {/* A small screen has no room for both memory and price. */}
       {memory !== null && fit.memoryBytes !== 0 && (
-        <span className="text-muted max-sm:hidden">{words.needsAtLeast(memory)}</span>
+        <span className="text-muted max-sm:hidden">{list.needsAtLeast(memory)}</span>
       )}
     </>
   )

@@ -25,8 +25,8 @@ export function Comparison({ usage, group }: ComparisonProps) {
   const change = then > 0 ? now / then - 1 : null
   return (
     <p className="tabular text-muted">
-      {text.usage.comparison(write(now), write(then), listDays(usage).length)}{' '}
-      {change !== null && text.usage.change(change, formatPercent(Math.abs(change)))}
+      {text.comparison.amounts(write(now), write(then), listDays(usage).length)}{' '}
+      {change !== null && text.comparison.change(change, formatPercent(Math.abs(change)))}
     </p>
   )
 }

@@ -138,7 +138,7 @@ function GroupRow({ rows, name, share, before, currency }: GroupRowProps) {
         {formatMoney(amount, currency)}
         {before !== undefined && (
           <span className="block text-[0.8125rem] font-normal text-muted">
-            {text.usage.before(formatMoney(before, currency))}
+            {text.comparison.before(formatMoney(before, currency))}
           </span>
         )}
       </Cell>
