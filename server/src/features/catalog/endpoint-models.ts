@@ -5,6 +5,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { endpointFormat } from '../../ports/model-variant.ts'
 import type { ModelType } from '../../ports/model-variant.ts'
+import { unknownLicense } from './model.ts'
 import type { CatalogModel, CatalogVariant, TokenPrices } from './model.ts'
 import { parseStoredModel, serializeModel } from './stored-model.ts'
 
@@ -117,7 +118,7 @@ function toModel(
     family: name,
     modelType: type,
     description: isDescribed ? before.description : describe(endpoint.name),
-    license: 'unknown',
+    license: unknownLicense,
     tags: before?.tags ?? [type === 'LLM' ? 'chat' : type],
     suggestedPrompts: [],
     enabled: before?.enabled ?? true,
