@@ -1,6 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import {
-  formatContext,
   formatDelay,
   formatDuration,
   formatHours,
@@ -24,17 +23,6 @@ test.each([
   [180_000_000, '2 d 2 h'],
 ])('formats %d ms as %s', (milliseconds, written) => {
   expect(plain(formatDuration(milliseconds))).toBe(written)
-})
-
-test('contexts count in powers of two, as the names of models do', () => {
-  expect([512, 2_048, 40_960, 131_072, 202_752, 1_048_576].map(formatContext)).toEqual([
-    '512',
-    '2K',
-    '40K',
-    '128K',
-    '198K',
-    '1M',
-  ])
 })
 
 test('hours keep three significant digits below ten, one decimal above; less than one is minutes or seconds', () => {

@@ -12,7 +12,7 @@ function lazily<Value>(make: () => Value): () => Value {
 
 const whole = lazily(() => new Intl.NumberFormat(locale, { maximumFractionDigits: 0 }))
 const compact = lazily(() => new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 }))
-// Counts of parameters and the context are part of a model's name, so they do not follow the locale.
+// Parameter counts are part of a model's name, so they do not follow the locale.
 const significant = lazily(() => new Intl.NumberFormat('en-GB', { maximumSignificantDigits: 3 }))
 const hundredths = lazily(
   () => new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 }),
@@ -54,15 +54,6 @@ export function formatParameters(billions: number): string {
   return billions >= 1 || tenths
     ? `${significant().format(billions)}B`
     : `${significant().format(billions * 1_000)}M`
-}
-
-/** Formats a context in tokens as the names of models do: 512, 8K, 128K, 1M */
-export function formatContext(tokens: number): string {
-  const thousands = tokens / 1_024
-  if (thousands < 1) return significant().format(tokens)
-  return thousands < 1_024
-    ? `${significant().format(thousands)}K`
-    : `${significant().format(thousands / 1_024)}M`
 }
 
 /** 0.97 */

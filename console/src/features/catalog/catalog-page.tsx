@@ -13,13 +13,15 @@ import type { CatalogSearch } from './catalog-search.ts'
 import { text } from '../../text/index.ts'
 import { CatalogFilters } from './catalog-filters.tsx'
 import { listFilterOptions, listEntries, readFilters } from './filter.ts'
-import { PlacementsError } from './placements-error.tsx'
 import { ModelList, ModelListSkeleton } from './model-list.tsx'
 import { modelsQuery, placementsQuery, weightsQuery } from '../../domain/models/queries.ts'
 import { findModelsHere } from '../../domain/models/weights.ts'
 
 const AddModelDialog = lazyPart(() =>
   import('./own-models/add-model-dialog.tsx').then((module) => module.AddModelDialog),
+)
+const PlacementsError = lazyPart(() =>
+  import('./placements-error.tsx').then((module) => module.PlacementsError),
 )
 const NoModel = lazyPart(() => import('./no-model.tsx').then((module) => module.NoModel))
 
@@ -106,7 +108,9 @@ export function CatalogPage() {
             </UnlabeledSelect>
           </div>
         </div>
-        {placements.isError && !placements.data && <PlacementsError placements={placements} />}
+        <Suspense>
+          {placements.isError && !placements.data && <PlacementsError placements={placements} />}
+        </Suspense>
         <Section flush>
           <Loaded
             query={{ ...models, data: isWaiting ? undefined : models.data }}

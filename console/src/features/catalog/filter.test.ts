@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DeployableModel, Placement } from '../../contract.ts'
-import { describeModel, listFilterOptions, listEntries, readFilters } from './filter.ts'
+import { describeModel, formatContext, listFilterOptions, listEntries, readFilters } from './filter.ts'
 
 function createModel(id: string, sizes: number[], fields: Partial<DeployableModel> = {}): DeployableModel {
   return {
@@ -152,4 +152,15 @@ it('drops unknown filter values of the URL', () => {
     families: ['harbour'],
     licenses: ['mit'],
   })
+})
+
+it('contexts count in powers of two, as the names of models do', () => {
+  expect([512, 2_048, 40_960, 131_072, 202_752, 1_048_576].map(formatContext)).toEqual([
+    '512',
+    '2K',
+    '40K',
+    '128K',
+    '198K',
+    '1M',
+  ])
 })

@@ -1,5 +1,4 @@
 import type { DeployableModel, Placement } from '../../contract.ts'
-import { formatContext } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import type { CatalogSearch, CatalogSort } from './catalog-search.ts'
 import { listFormats, listSizes } from '../../domain/models/variants.ts'
@@ -113,6 +112,13 @@ const comparisons: Record<CatalogSort, (one: CatalogEntry, other: CatalogEntry) 
 }
 
 const priceOf = ({ fit }: CatalogEntry) => Number(fit?.pricePerHour ?? Number.MAX_VALUE)
+
+/** Formats a context in tokens as the names of models do: 512, 8K, 128K, 1M */
+export function formatContext(tokens: number): string {
+  if (tokens < 1_024) return `${tokens}`
+  const thousands = Math.round(tokens / 1_024)
+  return thousands < 1_024 ? `${thousands}K` : `${Math.round(thousands / 102.4) / 10}M`
+}
 
 /** Tags that a row shows otherwise: as the kind, or by the context. */
 const shownTags = new Set(['chat', 'embedding', 'rerank', 'long-context'])

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { UseQueryResult } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import type { DeployableModel, Placement, Placements } from '../../contract.ts'
 import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
@@ -9,13 +9,17 @@ import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { Skeleton, SkeletonRows } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatBytes, formatMoney, formatNumber } from '../../format.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
-import { PlacementsError } from './placements-error.tsx'
 import { nameVariant, nameVariantParts } from '../../domain/models/variant-names.ts'
 import { weightsQuery } from '../../domain/models/queries.ts'
 import { chooseVariant, findPlacement, isSameVariant, listVariants } from '../../domain/models/variants.ts'
 import type { Variant } from '../../domain/models/variants.ts'
 import { areWeightsHere } from '../../domain/models/weights.ts'
+
+const PlacementsError = lazyPart(() =>
+  import('./placements-error.tsx').then((module) => module.PlacementsError),
+)
 
 const words = text.catalog
 
@@ -71,7 +75,9 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
     >
       {placements.error && !placements.data && (
         <div className="p-5">
-          <PlacementsError placements={placements} />
+          <Suspense>
+            <PlacementsError placements={placements} />
+          </Suspense>
         </div>
       )}
       {placements.isPending ? (
