@@ -154,7 +154,7 @@ test('an invited colleague first sees what the team shares, by its alias, and re
   expect(new Set(names).size).toBe(3)
   await owner.goto(`/deployments/${id}?tab=use`)
   await see(owner.getByText('"model": "assistant"'))
-  expect(await owner.title()).toMatch(/^assistant \(/)
+  expect(await owner.title()).toMatch(/^(\(\d+\) )?assistant \(/)
   await owner.getByRole('button', { name: 'Terminate' }).click()
   await see(heading(owner, 'Terminate assistant?'))
   await owner.keyboard.press('Escape')

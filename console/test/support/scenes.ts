@@ -603,8 +603,8 @@ export const scenes: readonly Scene[] = [
     },
     'model-variants': async (page, { largeModel }) => {
       await page.goto(`/catalog/${largeModel}`)
-      await page.getByText(/^All \(/).click()
-      await see(page.getByText('Does not fit').first())
+      await page.getByRole('radio', { name: /^All \(/ }).check()
+      await see(page.getByRole('row').nth(20))
     },
     'model-deploy': async (page, { largeModel }) => {
       await page.goto(`/catalog/${largeModel}`)
