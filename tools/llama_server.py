@@ -16,6 +16,7 @@ options.add_argument("--threads", type=int)
 options.add_argument("--gpu-layers", type=int, default=0)
 options.add_argument("--api-key")
 options.add_argument("--embeddings", action="store_true")
+options.add_argument("--metrics", action="store_true")
 given = options.parse_args()
 
 params = xllamacpp.CommonParams()
@@ -28,6 +29,7 @@ params.n_parallel = given.parallel
 params.n_gpu_layers = given.gpu_layers
 params.use_jinja = True
 params.embedding = given.embeddings
+params.endpoint_metrics = given.metrics
 if given.threads is not None:
     params.cpuparams.n_threads = given.threads
     params.cpuparams_batch.n_threads = given.threads

