@@ -106,7 +106,7 @@ class ChunkCounts implements ChoiceCounts {
 const usageChunks: EventRemoval = {
   cutsCounts: false,
   leavesNull: false,
-  judge: (chunk) => (isUsageChunk(chunk) ? 'drop' : 'keep'),
+  judge: (chunk) => (isUsageChunk(chunk) || isEmptyButUsage(chunk) ? 'drop' : 'keep'),
 }
 
 /** The usage so far in each event, by what becomes of the last chunk */
@@ -146,6 +146,18 @@ function openRemoval(values: MemberValues, inEvents: EditTarget['counts']['inEve
 function isUsageChunk(chunk: unknown): boolean {
   const { choices } = (chunk ?? {}) as { choices?: unknown }
   return Array.isArray(choices) && choices.length === 0 && hasObject(chunk, 'usage')
+}
+
+/** True for a chunk with usage and choices that say nothing, which some proxies send last. */
+function isEmptyButUsage(chunk: unknown): boolean {
+  const { choices } = (chunk ?? {}) as { choices?: unknown }
+  return Array.isArray(choices) && choices.every(saysNothing) && hasObject(chunk, 'usage')
+}
+
+function saysNothing(choice: unknown): boolean {
+  const { index: _, delta, ...others } = (choice ?? {}) as Record<string, unknown>
+  const isEmpty = typeof delta === 'object' && delta !== null && Object.keys(delta).length === 0
+  return isEmpty && Object.values(others).every((value) => value === null)
 }
 
 function hasObject(chunk: unknown, name: string): boolean {

@@ -23,6 +23,7 @@ function run(input: Buffer, { dropsUsage = true, cuts = [] as number[] } = {}) {
 }
 
 const content = 'data: {"choices":[{"delta":{"content":"…é"}}]}'
+const small = { prompt_tokens: 1, completion_tokens: 2 }
 const usage = 'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":7}}'
 
 test.each(['\n', '\r\n', '\r'])(
@@ -45,10 +46,22 @@ test('the usage chunk is forwarded when the caller asked for it', () => {
 })
 
 test('a chunk with usage and a choice is counted and forwarded', () => {
-  const text = 'data: {"choices":[{"delta":{}}],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
-  const { output, usage: counted } = run(Buffer.from(text))
-  expect(output.toString()).toBe(text)
-  expect(counted).toEqual({ inputTokens: 1, outputTokens: 2 })
+  for (const choice of [{ delta: { content: 'a' } }, { delta: {}, finish_reason: 'stop' }, { text: '' }]) {
+    const text = `data: ${JSON.stringify({ choices: [choice], usage: small })}\n\n`
+    const { output, usage: counted } = run(Buffer.from(text))
+    expect(output.toString()).toBe(text)
+    expect(counted).toEqual({ inputTokens: 1, outputTokens: 2 })
+  }
+})
+
+test('a chunk with usage and a choice that says nothing is forwarded to callers who asked for it', () => {
+  for (const more of [{}, { finish_reason: null, logprobs: null }]) {
+    const text = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, ...more }], usage: small })}\n\n`
+    const { output, usage: counted } = run(Buffer.from(text))
+    expect(output.toString()).toBe('')
+    expect(counted).toEqual({ inputTokens: 1, outputTokens: 2 })
+    expect(run(Buffer.from(text), { dropsUsage: false }).output.toString()).toBe(text)
+  }
 })
 
 test('without reported usage, each chunk counts as one output token', () => {
