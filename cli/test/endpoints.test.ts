@@ -1,4 +1,6 @@
 import { createServer } from 'node:http'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerClient } from '../../server/test/support/client.ts'
 import { listen } from '../../server/test/support/listen.ts'
@@ -18,7 +20,7 @@ let shell: Shell
 let url: string
 beforeAll(async () => {
   url = `http://127.0.0.1:${await listen(outside)}/v1`
-  server = await startTestServer({ worker: false, settings: { ENDPOINT_NETWORKS: '127.0.0.0/8' } })
+  server = await startTestServer({ settings: { RUNTIME: 'endpoints', ENDPOINT_NETWORKS: '127.0.0.0/8' } })
   const client = await registerClient(server.url)
   shell = await openShell({ BERTH_URL: server.url }, client)
 })
@@ -51,4 +53,18 @@ test('endpoints are added with a key from stdin, listed, checked and deleted', a
     code: 1,
     stderr: expect.stringContaining('no endpoint called Lab'),
   })
+})
+
+test('deploy and apply deploy the model of an endpoint', async () => {
+  await shell.berth(['endpoints', 'add', 'Lab', url, '--key-stdin'], 'sk-right\n')
+  const deployed = await shell.berth(['deploy', 'llama', '--wait'])
+  expect(deployed, deployed.stderr).toMatchObject({ code: 0 })
+  const running = { model_name: 'llama', status: 'running', selected_instance_type: 'endpoint' }
+  expect(await shell.json(['show', deployed.stdout.trim()])).toMatchObject(running)
+  const file = join(shell.configDirectory, 'berth.yaml')
+  await writeFile(file, 'name: team\ndeployments:\n  assistant:\n    model: llama\n')
+  const applied = await shell.berth(['apply', '-f', file, '--wait'])
+  expect(applied, applied.stderr).toMatchObject({ code: 0 })
+  expect(await shell.json(['show', 'assistant'])).toMatchObject({ ...running, managed_by: 'team' })
+  expect(await shell.berth(['diff', '-f', file])).toMatchObject({ code: 0, stdout: '' })
 })
