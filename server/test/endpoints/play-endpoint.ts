@@ -64,6 +64,8 @@ export function playEndpoint(name: string, startReal: (() => Promise<RealServer>
 
     /** The tokens that these requests are billed */
     async function bill(requests: number, send: () => Promise<unknown>, id = chatId) {
+      // The usage of earlier requests is written a little later.
+      await server.application.tokens.flush()
       const before = await readUsage(id)
       await send()
       await expect.poll(async () => (await readUsage(id)).requests).toBe(before.requests + requests)
