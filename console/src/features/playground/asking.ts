@@ -129,7 +129,7 @@ function toQuestion({ prompt, images = [], results }: Turn): Message[] {
   return [{ role: 'user', content: [...(prompt === '' ? [] : [{ type: 'text', text: prompt }]), ...parts] }]
 }
 
-/** An answer. Its tool calls are those of which the next turn has the results, else they are text. */
+/** An answer. Its tool calls become text, unless the next turn has their results. */
 function toReply({ answers }: Turn, answer: Answer, { results }: Turn): Message {
   const calling = results && answers[results.targetId]
   if (!calling) return { role: 'assistant', content: toText(answer) }

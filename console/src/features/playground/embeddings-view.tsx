@@ -1,89 +1,51 @@
-import { CodeXml, Grid3x3, Plus, X } from 'lucide-react'
-import { Suspense, useState, useRef } from 'react'
+import { Grid3x3, Plus, X } from 'lucide-react'
+import { useRef } from 'react'
 import { Button } from '../../components/button.tsx'
 import { UnlabeledInput } from '../../components/field.tsx'
 import { Figure, Section } from '../../components/page.tsx'
 import { EmptyState, ErrorMessage } from '../../components/states.tsx'
 import { formatDuration, formatNumber } from '../../format.ts'
-import { answersRequests } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
-import { Action } from './action.tsx'
 import { useCompare } from './compare.ts'
 import { comparison, minTexts, addText, maxTexts, removeText, setText } from './comparison.ts'
 import type { ComparedText, ComparisonResult } from './comparison.ts'
-import { DeploymentChoice } from './deployment-choice.tsx'
-import { DeploymentNotices } from './deployment-notices.tsx'
-import { ViewCodeDialog } from './lazy-parts.ts'
-import { NoDeployment } from './no-deployment.tsx'
 import { SimilarityTable } from './similarity-table.tsx'
 import { summarize } from './similarity.ts'
+import { SingleView } from './single-view.tsx'
 import { useStore } from './store.ts'
-import { chooseTarget, toSampleModel } from './targets.ts'
-import { ViewFrame } from './view-frame.tsx'
 import type { ViewProps } from './view-frame.tsx'
 
 /** Embeds a few texts with a deployment and shows their similarities. */
-export function EmbeddingsView({ heading, targets, names, ids, onChoose }: ViewProps) {
+export function EmbeddingsView(props: ViewProps) {
   const { texts, result } = useStore(comparison, (state) => state)
-  const [codeOpen, setCodeOpen] = useState(false)
-  const { id, target } = chooseTarget(targets, ids)
-  if (id === undefined) {
-    return (
-      <ViewFrame heading={heading}>
-        <NoDeployment
-          icon={<Grid3x3 />}
-          type="embedding"
-          title={text.embeddings.noEmbedding}
-          hint={text.embeddings.noEmbeddingMore}
-        />
-      </ViewFrame>
-    )
-  }
-
-  const answers = target !== undefined && answersRequests(target)
   const written = texts.map(({ words }) => words.trim()).filter((words) => words !== '')
   return (
-    <ViewFrame
-      heading={heading}
-      choice={<DeploymentChoice targets={targets} names={names} ids={[id]} max={1} onChoose={onChoose} />}
-      actions={
-        <Action
-          icon={<CodeXml aria-hidden />}
-          label={text.playground.viewCode}
-          onClick={() => setCodeOpen(true)}
-        />
-      }
+    <SingleView
+      {...props}
+      none={{
+        icon: <Grid3x3 />,
+        type: 'embedding',
+        title: text.embeddings.noEmbedding,
+        hint: text.embeddings.noEmbeddingMore,
+      }}
+      sample={{ kind: 'embeddings', body: { input: written } }}
+      columns="xl:grid-cols-[minmax(0,2fr)_minmax(0,3fr)]"
     >
-      <div className="min-h-0 flex-1 overflow-y-auto px-4 pt-1 pb-8 sm:px-8">
-        <div className="grid max-w-6xl gap-5">
-          <DeploymentNotices targets={targets} names={names} ids={[id]} />
-          <div className="grid items-start gap-5 xl:grid-cols-[minmax(0,2fr)_minmax(0,3fr)]">
-            <TextsForm texts={texts} written={written} deployment={id} answers={answers} />
-            <Section title={text.embeddings.similarities} flush>
-              {result ? (
-                <Result result={result} name={names.get(result.deploymentId) ?? text.playground.gone} />
-              ) : (
-                <EmptyState icon={<Grid3x3 />} title={text.embeddings.notCompared}>
-                  {text.embeddings.similaritiesEmpty}
-                </EmptyState>
-              )}
-            </Section>
-          </div>
-        </div>
-      </div>
-      <Suspense>
-        {codeOpen && (
-          <ViewCodeDialog
-            onClose={() => setCodeOpen(false)}
-            kind="embeddings"
-            body={{
-              model: target ? toSampleModel(target) : id,
-              input: written,
-            }}
-          />
-        )}
-      </Suspense>
-    </ViewFrame>
+      {({ id, answers }) => (
+        <>
+          <TextsForm texts={texts} written={written} deployment={id} answers={answers} />
+          <Section title={text.embeddings.similarities} flush>
+            {result ? (
+              <Result result={result} name={props.names.get(result.deploymentId) ?? text.playground.gone} />
+            ) : (
+              <EmptyState icon={<Grid3x3 />} title={text.embeddings.notCompared}>
+                {text.embeddings.similaritiesEmpty}
+              </EmptyState>
+            )}
+          </Section>
+        </>
+      )}
+    </SingleView>
   )
 }
 

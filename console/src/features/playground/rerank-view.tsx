@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
-import { CodeXml, ListOrdered } from 'lucide-react'
-import { Suspense, useState } from 'react'
+import { ListOrdered } from 'lucide-react'
+import { useState } from 'react'
 import { callApi } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { TextArea, TextField } from '../../components/field.tsx'
@@ -8,53 +8,30 @@ import { Section } from '../../components/page.tsx'
 import { Progress } from '../../components/progress.tsx'
 import { EmptyState, ErrorMessage } from '../../components/states.tsx'
 import type { Ranking } from '../../contract.ts'
-import { answersRequests } from '../../domain/deployments/status.ts'
 import { formatHundredths } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { Action } from './action.tsx'
-import { DeploymentChoice } from './deployment-choice.tsx'
-import { DeploymentNotices } from './deployment-notices.tsx'
-import { ViewCodeDialog } from './lazy-parts.ts'
-import { NoDeployment } from './no-deployment.tsx'
-import { chooseTarget, toSampleModel } from './targets.ts'
-import { ViewFrame } from './view-frame.tsx'
+import { SingleView } from './single-view.tsx'
 import type { ViewProps } from './view-frame.tsx'
 
 const words = text.rerank
 
 /** Ranks documents by their relevance to a query. */
-export function RerankView({ heading, targets, names, ids, onChoose }: ViewProps) {
+export function RerankView(props: ViewProps) {
   const [query, setQuery] = useState<string>(words.exampleQuery)
   const [written, setWritten] = useState<string>(words.exampleDocuments.join('\n'))
-  const [codeOpen, setCodeOpen] = useState(false)
   const rank = useRank()
-  const { id, target } = chooseTarget(targets, ids)
-  if (id === undefined) {
-    return (
-      <ViewFrame heading={heading}>
-        <NoDeployment icon={<ListOrdered />} type="rerank" title={words.none} hint={words.noneHint} />
-      </ViewFrame>
-    )
-  }
   const documents = written.split('\n').filter((line) => line.trim() !== '')
-  const isReady =
-    target !== undefined && answersRequests(target) && query.trim() !== '' && documents.length > 0
   return (
-    <ViewFrame
-      heading={heading}
-      choice={<DeploymentChoice targets={targets} names={names} ids={[id]} max={1} onChoose={onChoose} />}
-      actions={
-        <Action
-          icon={<CodeXml aria-hidden />}
-          label={text.playground.viewCode}
-          onClick={() => setCodeOpen(true)}
-        />
-      }
+    <SingleView
+      {...props}
+      none={{ icon: <ListOrdered />, type: 'rerank', title: words.none, hint: words.noneHint }}
+      sample={{ kind: 'rerank', body: { query, documents } }}
+      columns="xl:grid-cols-2"
     >
-      <div className="min-h-0 flex-1 overflow-y-auto px-4 pt-1 pb-8 sm:px-8">
-        <div className="grid max-w-6xl gap-5">
-          <DeploymentNotices targets={targets} names={names} ids={[id]} />
-          <div className="grid items-start gap-5 xl:grid-cols-2">
+      {({ id, answers }) => {
+        const isReady = answers && query.trim() !== '' && documents.length > 0
+        return (
+          <>
             <Section title={words.request}>
               <form
                 className="grid gap-4"
@@ -98,19 +75,10 @@ export function RerankView({ heading, targets, names, ids, onChoose }: ViewProps
                 </EmptyState>
               )}
             </Section>
-          </div>
-        </div>
-      </div>
-      <Suspense>
-        {codeOpen && (
-          <ViewCodeDialog
-            onClose={() => setCodeOpen(false)}
-            kind="rerank"
-            body={{ model: target ? toSampleModel(target) : id, query, documents }}
-          />
-        )}
-      </Suspense>
-    </ViewFrame>
+          </>
+        )
+      }}
+    </SingleView>
   )
 }
 
