@@ -16,3 +16,9 @@ export interface Price {
   /** The UTC hour after the last; null when the price has no end */
   validUntil: Date | null
 }
+
+/** What a million tokens cost, as decimal strings in the main unit of the currency. */
+export interface TokenPrices {
+  input: string
+  output: string
+}

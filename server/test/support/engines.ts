@@ -26,3 +26,17 @@ export function makeOffering(
 ): OfferingRuntime {
   return { name: 'test', engines: list, sharedCapacity }
 }
+
+/** A model that needs 10 × 1.2 + 2 = 14 GiB: the rule for an unknown architecture. */
+export const unknownModel: ModelVariant = {
+  modelName: 'model',
+  modelType: 'LLM',
+  format: 'ggufv2',
+  sizeInBillions: 5,
+  quantization: 'F16',
+  contextLength: 32_768,
+  architecture: null,
+  weightBytes: 10 * 2 ** 30,
+  weights: { kind: 'file', path: '/model.gguf' },
+  engines: {},
+}

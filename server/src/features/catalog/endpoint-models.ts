@@ -2,11 +2,12 @@
 
 import { sql } from 'kysely'
 import { v7 as uuidv7 } from 'uuid'
+import type { TokenPrices } from '../../base/price.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { endpointFormat } from '../../ports/model-variant.ts'
 import type { ModelType } from '../../ports/model-variant.ts'
 import { unknownLicense } from './model.ts'
-import type { CatalogModel, CatalogVariant, TokenPrices } from './model.ts'
+import type { CatalogModel, CatalogVariant } from './model.ts'
 import { parseStoredModel, serializeModel } from './stored-model.ts'
 
 /** What a model takes if nobody says; longer requests are for the endpoint to refuse. */

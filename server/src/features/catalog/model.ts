@@ -1,12 +1,7 @@
 /** A model of the catalog, wherever it comes from. */
 
+import type { TokenPrices } from '../../base/price.ts'
 import type { ModelType, ModelVariant } from '../../ports/model-variant.ts'
-
-/** What a million tokens cost, as decimal strings in the main unit of the currency. */
-export interface TokenPrices {
-  input: string
-  output: string
-}
 
 /**
  * The catalog file, a repository on the Hub at one commit, an uploaded file, or an endpoint's id with the

@@ -1,6 +1,6 @@
 import type { ColumnType } from 'kysely'
 import type { ModelType } from '../../ports/model-variant.ts'
-import type { TokenPrices } from '../catalog/model.ts'
+import type { TokenPrices } from '../../base/price.ts'
 
 declare module '../../database/tables.ts' {
   interface Tables {

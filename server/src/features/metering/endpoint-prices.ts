@@ -3,18 +3,12 @@
 import { sql } from 'kysely'
 import { Exact } from '../../base/decimal.ts'
 import { endpointService } from '../../base/meters.ts'
-import type { Price } from '../../base/price.ts'
+import type { Price, TokenPrices } from '../../base/price.ts'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import { addHours, floorHour } from './hours.ts'
 import type { EndpointTariff } from './ledger.ts'
 
 const pricedTokens = 1_000_000
-
-/** What a million tokens cost, as decimal strings. */
-interface TokenPrices {
-  input: string
-  output: string
-}
 
 /**
  * Sets what tokens cost at an endpoint from the next hour on; from this hour on if nobody had named prices.

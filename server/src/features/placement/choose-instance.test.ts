@@ -1,25 +1,12 @@
 import { expect, test } from 'vitest'
-import { makeOffering } from '../../../test/support/engines.ts'
+import { makeOffering, unknownModel } from '../../../test/support/engines.ts'
+import { makeOffer } from '../../../test/support/scripted-runtime.ts'
 import { readConfig } from '../../config/config.ts'
-import type { ModelLora, ModelVariant } from '../../ports/model-variant.ts'
+import type { ModelLora } from '../../ports/model-variant.ts'
 import type { RuntimeOffer } from '../../ports/model-runtime.ts'
 import { chooseInstance, noRequirements } from './choose-instance.ts'
 
 const GiB = 2 ** 30
-
-/** Needs 10 × 1.2 + 2 = 14 GiB: the rule for an unknown architecture. */
-const variant: ModelVariant = {
-  modelName: 'model',
-  modelType: 'LLM',
-  format: 'ggufv2',
-  sizeInBillions: 5,
-  quantization: 'F16',
-  contextLength: 32_768,
-  architecture: null,
-  weightBytes: 10 * GiB,
-  weights: { kind: 'file', path: '/model.gguf' },
-  engines: {},
-}
 
 const lora: ModelLora = {
   modelId: 'lora',
@@ -31,14 +18,7 @@ const lora: ModelLora = {
 }
 
 const offer: RuntimeOffer = {
-  instanceType: 'l4-x1',
-  region: 'r',
-  gpuCount: 1,
-  gpuModel: null,
-  vendor: null,
-  computeCapability: null,
-  memoryBytes: 16 * GiB,
-  formats: ['ggufv2'],
+  ...makeOffer('l4-x1', { gpuCount: 1, memoryBytes: 16 * GiB }),
   runtime: makeOffering(undefined, { contextTokens: 4096, parallelSequences: 2 }),
 }
 
@@ -50,7 +30,7 @@ test('the LoRAs of a deployment need memory beside its weights', async () => {
     clock: () => new Date(),
     config: readConfig({}),
   } as unknown as Parameters<typeof chooseInstance>[0]
-  const choose = (loras: ModelLora[]) => chooseInstance(deps, variant, noRequirements, [], loras)
+  const choose = (loras: ModelLora[]) => chooseInstance(deps, unknownModel, noRequirements, [], loras)
   expect(await choose([])).toMatchObject({ outcome: 'selected' })
   expect(await choose([lora])).toMatchObject({ outcome: 'infeasible' })
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import type { ModelVariant } from '../../ports/model-variant.ts'
-import { engines, makeOffering } from '../../../test/support/engines.ts'
+import { engines, makeOffering, unknownModel as variant } from '../../../test/support/engines.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { PricedOffer, RefusedOffer, SelectionRules } from './instance-selection.ts'
 import { noMinimums } from './serving-capacity.ts'
@@ -11,20 +11,6 @@ const GiB = 2 ** 30
 const rules: SelectionRules = {
   ceilings: { contextTokens: 4096, parallelSequences: 2 },
   minimums: noMinimums,
-}
-
-/** Needs 10 × 1.2 + 2 = 14 GiB: the rule for an unknown architecture. */
-const variant: ModelVariant = {
-  modelName: 'model',
-  modelType: 'LLM',
-  format: 'ggufv2',
-  sizeInBillions: 5,
-  quantization: 'F16',
-  contextLength: 32_768,
-  architecture: null,
-  weightBytes: 10 * GiB,
-  weights: { kind: 'file', path: '/model.gguf' },
-  engines: {},
 }
 
 function offer(instanceType: string, gibibytes: number, changes: Partial<PricedOffer> = {}): PricedOffer {

@@ -5,7 +5,7 @@ import type { EngineObservation, InstanceOffer, ModelRuntime } from '../../../po
 import { endpointFormat } from '../../../ports/model-variant.ts'
 import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
 
-/** A server with OpenAI's protocol of which nothing else is known. */
+/** A server with OpenAI's protocol. Nothing else is known of it. */
 const engine: RuntimeEngine = {
   name: 'endpoint',
   title: 'The endpoint',

@@ -9,7 +9,7 @@ import * as schemas from './response-schemas.ts'
 import type { OwnClusterHost } from './settings.ts'
 import type { Supervisor } from './supervisor.ts'
 
-/** A worker that is there accepts a connection by then. */
+/** How long a worker may take to accept a connection before it counts as gone */
 const connectMs = 1_500
 const patienceMs = 1_000
 

@@ -2,10 +2,8 @@ import { ApplicationError } from '../../../base/errors.ts'
 import { findStanding, toRefusalError } from '../../../base/standing.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import type { DatabaseTransaction } from '../../../database/tables.ts'
-import { endpointFormat } from '../../../ports/model-variant.ts'
 import type { ModelVariant } from '../../../ports/model-variant.ts'
 import { holdEndpoint } from '../../endpoints/hold-endpoint.ts'
-import type { Deployment } from '../state/store.ts'
 
 /** Settings of what Berth starts */
 const settingsOfEngines = [
@@ -21,11 +19,6 @@ const settingsOfEngines = [
   'engine_options',
   'engine_version',
 ] as const
-
-/** Whether a deployment uses a server that others run. */
-export function usesEndpoint({ model_format: format }: Pick<Deployment, 'model_format'>): boolean {
-  return format === endpointFormat
-}
 
 /** Throws `not_for_endpoints` for settings of what Berth starts. */
 export function refuseEngineSettings(modelName: string, given: object): void {

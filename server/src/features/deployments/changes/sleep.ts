@@ -9,9 +9,8 @@ import { beginTransition } from '../state/event-transition.ts'
 import type { TransitionOrigin } from '../state/event-transition.ts'
 import { updateOwnDeployment } from '../state/change-store.ts'
 import type { EventContent } from '../state/change-store.ts'
-import { usesEndpoint } from './require-endpoint.ts'
 import { isActive } from '../state/lifecycle.ts'
-import { findDeployment } from '../state/store.ts'
+import { findDeployment, usesEndpoint } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 
 /** Puts a deployment to sleep after its requests. Throws `deployment_not_ready`, `not_for_endpoints`. */

@@ -289,7 +289,7 @@ function isWaking({ status, desired_state, woken_at: wokenAt, recovery }: Deploy
   return wokenAt !== null && (status === 'provisioning' || status === 'deploying')
 }
 
-/** `ownName`: what the engine calls the model, if Berth doesn't choose that; else null. */
+/** `ownName` is the engine's own name of the model; null if Berth chooses the name. */
 function toServingInstance(instance: Instance, ownName: string | null): ServingInstance[] {
   const { id, status, runtime, engine_url: engineUrl } = instance
   const servedModelName = ownName ?? instance.served_model_name

@@ -2,13 +2,12 @@ import { validate as isUuid } from 'uuid'
 import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
 import { findStanding, toRefusalError } from '../../../base/standing.ts'
 import { roleCan } from '../../../base/roles.ts'
-import { endpointFormat } from '../../../ports/model-variant.ts'
 import type { Services } from '../../../services.ts'
 import type { Person, Viewer } from '../../../base/viewer.ts'
 import { recordRefusal } from '../../audit/record-action.ts'
 import { judgeAccess } from './judge-access.ts'
 import type { AccessRefusal, DeploymentAct, DeploymentOwnership } from './judge-access.ts'
-import { findDeployment, findDeployments } from './store.ts'
+import { findDeployment, findDeployments, usesEndpoint } from './store.ts'
 import type { Deployment } from './store.ts'
 
 /** The deployment of a request. Scope `own` hides those of colleagues, for admins too. */
@@ -94,9 +93,9 @@ export function toOwnership({
   user_id: ownerId,
   organization_id: organizationId,
   shared_with: sharedWith,
-  model_format: format,
+  model_format,
 }: Pick<Deployment, 'user_id' | 'organization_id' | 'shared_with' | 'model_format'>): DeploymentOwnership {
-  return { ownerId, organizationId, sharedWith, isOutside: format === endpointFormat }
+  return { ownerId, organizationId, sharedWith, isOutside: usesEndpoint({ model_format }) }
 }
 
 function deploymentNotFound(): NotFoundError {

@@ -3,6 +3,7 @@ import type { Insertable, Selectable } from 'kysely'
 import { notify } from '../../../database/notifications.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import type { Database } from '../../../database/tables.ts'
+import { endpointFormat } from '../../../ports/model-variant.ts'
 import { servesLora } from '../../own-models/serves-lora.ts'
 import { insertInstance, makeInstance } from './instance-store.ts'
 import { startingStatuses } from './lifecycle.ts'
@@ -107,6 +108,11 @@ function selectServing(db: Database, scope: ServingScope) {
   if ('ownerId' in scope) return deployments.where('user_id', '=', scope.ownerId)
   const { sharee } = scope
   return deployments.where(isSharedTo(sharee)).where('user_id', '<>', sharee.userId)
+}
+
+/** Whether a deployment uses a server that others run. */
+export function usesEndpoint({ model_format: format }: Pick<Deployment, 'model_format'>): boolean {
+  return format === endpointFormat
 }
 
 /** Deployments with this id, engine uid, alias, model or LoRA, newest first, without terminating ones. */

@@ -106,7 +106,7 @@ class ChunkCounts implements ChoiceCounts {
 const usageChunks: EventRemoval = {
   cutsCounts: false,
   leavesNull: false,
-  judge: (chunk) => (isUsageChunk(chunk) || isEmptyButUsage(chunk) ? 'drop' : 'keep'),
+  judge: (chunk) => (saysOnlyUsage(chunk) ? 'drop' : 'keep'),
 }
 
 /** The usage so far in each event, by what becomes of the last chunk */
@@ -148,10 +148,10 @@ function isUsageChunk(chunk: unknown): boolean {
   return Array.isArray(choices) && choices.length === 0 && hasObject(chunk, 'usage')
 }
 
-/** True for a chunk with usage and choices that say nothing, which some proxies send last. */
-function isEmptyButUsage(chunk: unknown): boolean {
+/** True for a chunk with usage whose choices, if any, say nothing. Some proxies send it last. */
+function saysOnlyUsage(chunk: unknown): boolean {
   const { choices } = (chunk ?? {}) as { choices?: unknown }
-  return Array.isArray(choices) && choices.every(saysNothing) && hasObject(chunk, 'usage')
+  return hasObject(chunk, 'usage') && Array.isArray(choices) && choices.every(saysNothing)
 }
 
 function saysNothing(choice: unknown): boolean {
