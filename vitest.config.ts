@@ -122,7 +122,7 @@ export default defineConfig({
           ],
           env: {
             APPLY_KILL_STEP: '1',
-            APPLY_PAIRS: '200',
+            APPLY_PAIRS: '40',
             IDEMPOTENCY_HISTORIES: '100',
             LEDGER_RUNS: '10000',
           },

@@ -70,8 +70,11 @@ export function createKeyboard(page: Page): Hand {
       const kind = await target.evaluate(
         (node) => node.getAttribute('role') ?? node.getAttribute('type') ?? '',
       )
-      if (kind.startsWith('menuitem')) await moveTo(page, target, 'ArrowDown')
-      else if (kind === 'option') return chooseOption(target)
+      if (kind.startsWith('menuitem')) {
+        // A menu takes the focus shortly after it shows.
+        await expect.poll(() => target.evaluate(isInFocusedMenu)).toBe(true)
+        await moveTo(page, target, 'ArrowDown')
+      } else if (kind === 'option') return chooseOption(target)
       else if (kind === 'radio' || kind === 'tab') {
         await tabTo(page, target, true)
         const before = await isChosen(target)
@@ -108,6 +111,9 @@ export function createKeyboard(page: Page): Hand {
   }
   return hand
 }
+
+const isInFocusedMenu = (node: Element) =>
+  node.closest('[role=menu]')?.contains(document.activeElement) ?? false
 
 const hasFocus = (target: Locator) => target.evaluate((node) => node === document.activeElement)
 

@@ -43,5 +43,14 @@ export async function waitUntilDrained(server: TestServer, engine: MisbehavingEn
     inference.outside.size(),
     engine.open(),
   ]
-  await vi.waitFor(() => expect(remaining()).toEqual([0, 0, 0, 0]), { timeout: 20_000 })
+  await vi.waitFor(
+    () =>
+      expect(
+        remaining().every((count) => count === 0),
+        `${remaining()}`,
+      ).toBe(true),
+    {
+      timeout: 20_000,
+    },
+  )
 }
