@@ -1,9 +1,10 @@
+-- No foreign keys: an insert joins the rows that it names, and nothing deletes these.
 CREATE TABLE request_log (
   id              uuid NOT NULL,
   at              timestamptz NOT NULL,
-  organization_id bigint NOT NULL REFERENCES organizations (id),
-  user_id         bigint NOT NULL REFERENCES users (id),
-  deployment_id   uuid REFERENCES deployments (id) ON DELETE CASCADE,
+  organization_id bigint NOT NULL,
+  user_id         bigint NOT NULL,
+  deployment_id   uuid,
   model           text NOT NULL,
   route           text NOT NULL,
   status          smallint NOT NULL,

@@ -336,6 +336,21 @@ test('rows of the log are recorded exactly once, whichever line a process dies a
   }
 })
 
+test('of many requests in a second, each is counted, and half of 1,000 rows are left to those that failed', async () => {
+  journal = await open()
+  for (let index = 0; index < 700; index += 1)
+    journal.record(serving, usage, caller, toLogged({ status: 200, retry: 0 }))
+  for (let index = 0; index < 600; index += 1) journal.log(toLogged({ status: 429, retry: 0 }))
+  await journal.flush()
+  const statuses = (await listLog()).map(({ status }) => status)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(500)
+  expect(statuses.filter((status) => status === 429)).toHaveLength(500)
+  expect(await sum()).toEqual([[700, 2100, 2800]])
+  journal.record(serving, usage, caller, toLogged({ status: 200, retry: 0 }))
+  await journal.flush()
+  expect(await listLog()).toHaveLength(1)
+})
+
 test('rows that wait long for the database are read from their files again', async () => {
   let isDown = true
   journal = await open(createFlakyDatabase(() => isDown))

@@ -38,6 +38,14 @@ const longestMilliseconds = 2 ** 31 - 1
 /** Also the highest status */
 export const mostRetries = 999
 
+/** Rows of a process in a second: more than a person reads. Ten times as many would occupy the database. */
+const rowsPerSecond = 1_000
+
+/** The number of rows in a second from which a request isn't logged. Half are for what people search for. */
+export function findLogLimit({ status, retry, callerLeft }: LoggedRequest): number {
+  return status < 400 && retry === 0 && !callerLeft ? rowsPerSecond / 2 : rowsPerSecond
+}
+
 /** The JSON of a row for the journal and `insertRequests`. `usage` is null without tokens. */
 export function toRow(request: LoggedRequest, usage: TokenUsage | null, now: number): string {
   const { deploymentId, client, firstTokenMilliseconds: first } = request

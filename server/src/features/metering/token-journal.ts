@@ -19,7 +19,7 @@ import { createJournalFolder, takeAbandonedFolders } from './journal-folder.ts'
 import type { JournalFolder } from './journal-folder.ts'
 import { hasOwnPrice } from './prices.ts'
 import { deleteTokenBatch, recordTokenBatch } from './record-tokens.ts'
-import { toRow } from './request-log.ts'
+import { findLogLimit, toRow } from './request-log.ts'
 import type { LoggedRequest } from './request-log.ts'
 import type { CallerTime, TokenTotal, TokenUsage } from './token-usage.ts'
 
@@ -87,7 +87,7 @@ export class TokenJournal {
   }
 
   /**
-   * Counts a request, and logs it unless `request` is null. After the next `write`, in the same turn of the
+   * Counts a request, and logs it unless `request` is null or the log has no room for it. After the next `write`, in the same turn of the
    * event loop, it survives a crash.
    */
   record(
@@ -114,8 +114,7 @@ export class TokenJournal {
       totals.set(key, total)
       batch.totals.push(total)
     }
-    const row = request === null ? null : toRow(request, usage, now)
-    if (row !== null) batch.rows!.push(row)
+    const row = request === null ? null : addRow(batch, request, usage, now)
     this.#append(batch, toLine(total.head, usage, { outsideName, teamId, processingMilliseconds }, row))
     total.requests += 1
     total.inputTokens += usage.inputTokens
@@ -124,12 +123,11 @@ export class TokenJournal {
     total.processingMilliseconds += processingMilliseconds
   }
 
-  /** Logs a request without tokens. */
+  /** Logs a request without tokens, if the log has room for it. */
   log(request: LoggedRequest): void {
     const batch = this.#openBatch()
-    const row = toRow(request, null, this.#deps.clock().getTime())
-    batch.rows!.push(row)
-    this.#append(batch, toRowLine(row))
+    const row = addRow(batch, request, null, this.#deps.clock().getTime())
+    if (row !== null) this.#append(batch, toRowLine(row))
   }
 
   #append(batch: Batch, line: string): void {
@@ -215,4 +213,13 @@ export class TokenJournal {
       hasOwnPrice(this.#deps.prices, 'inference_cached_tokens', { model_name: modelName }, floorHour(at))
     return { totals: totals.map((each) => (isPriced(each) ? each : { ...each, cachedTokens: 0 })), rows }
   }
+}
+
+/** Adds the row of a request. Returns null if the batch, about a second's, has no room for it. */
+function addRow(batch: Batch, request: LoggedRequest, usage: TokenUsage | null, now: number): string | null {
+  const rows = batch.rows!
+  if (rows.length >= findLogLimit(request)) return null
+  const row = toRow(request, usage, now)
+  rows.push(row)
+  return row
 }

@@ -136,13 +136,11 @@ const aMove = fc.oneof(
 )
 
 /** Its moves bring `failed` from `provisioning`, which sixty random histories can miss. */
-const refusedHistory = [false, false, true].map((deletes) => ({
-  script: {
-    provision: (): ProvisionResult => ({ outcome: 'refused', code: 'quota_exceeded', message: 'No.' }),
-  },
-  deletes,
-  works: true,
-}))
+const provision = (): ProvisionResult => ({ outcome: 'refused', code: 'quota_exceeded', message: 'No.' })
+const refusedHistory = [
+  { script: { provision }, deletes: false, works: true } as const,
+  { script: { provision }, deletes: true, works: true } as const,
+]
 
 test('for any runtime answers and deletes: only legal transitions, and no instance is leaked', async () => {
   const seen = new Set<string>()
