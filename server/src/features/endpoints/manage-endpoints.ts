@@ -18,7 +18,7 @@ import { decryptEndpointKey, encryptEndpointKey } from './endpoint-keys.ts'
 import {
   findEndpoint,
   isNameTaken,
-  listActiveDeployments,
+  listDeploymentsOn,
   listAliases,
   listEndpointModels,
   lockEndpoint,
@@ -166,7 +166,7 @@ export async function removeEndpoint({ db }: Pick<Deps, 'db'>, viewer: Viewer, i
     await lockEndpoints(transaction, organizationId)
     const endpoint = (await lockEndpoint(transaction, organizationId, id)) ?? refuseUnknown()
     const { name } = endpoint
-    const deploymentIds = await listActiveDeployments(transaction, organizationId, id)
+    const deploymentIds = await listDeploymentsOn(transaction, organizationId, id)
     if (deploymentIds.length > 0) {
       const message = `${name} has active deployments. Terminate them first.`
       throw new ApplicationError('endpoint_in_use', message, { facts: { deployment_ids: deploymentIds } })

@@ -83,11 +83,7 @@ export function lockEndpoint(
 }
 
 /** The deployments on an endpoint that have not ended, oldest first. */
-export async function listActiveDeployments(
-  db: Database,
-  organizationId: number,
-  id: string,
-): Promise<string[]> {
+export async function listDeploymentsOn(db: Database, organizationId: number, id: string): Promise<string[]> {
   const rows = await db
     .selectFrom('deployments')
     .select('id')

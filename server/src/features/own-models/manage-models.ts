@@ -75,7 +75,7 @@ export async function removeModel(
       const message = `${name} is a model of the endpoint ${entry.provider}. Disable it, or choose other models of the endpoint.`
       throw new ApplicationError('endpoint_model', message)
     }
-    const deploymentIds = await listActiveDeployments(transaction, organizationId, name)
+    const deploymentIds = await listDeploymentsOf(transaction, organizationId, name)
     if (deploymentIds.length > 0) {
       const message = `${name} has active deployments. Terminate them first, or disable the model so that nobody deploys it again.`
       throw new ApplicationError('model_in_use', message, { facts: { deployment_ids: deploymentIds } })
@@ -88,7 +88,7 @@ export async function removeModel(
   await removeFiles(deps, uploads)
 }
 
-async function listActiveDeployments(
+async function listDeploymentsOf(
   db: Database,
   organizationId: number,
   modelName: string,

@@ -170,7 +170,13 @@ async function installPackage(
     (await resolveVersion(tools, packageName, join(root, `.newest-${name}-${process.pid}`)))
   return fillFolder(settings, { name, version }, onProgress, async (folder) => {
     onProgress(`Installing ${title} ${version} into ${folder}.`)
-    await fillPackage(tools, packageName, version, folder)
+    await fillPackage(
+      tools,
+      packageName,
+      version,
+      folder,
+      name === 'xinference' ? [triedXinference.engine] : [],
+    )
     if (name === 'xinference') return checkCluster(tools, version, folder)
     const found = await examineInstallation(settings, name, folder)
     if (found.problem !== null) {
@@ -215,6 +221,7 @@ async function fillPackage(
   packageName: string,
   version: string,
   folder: string,
+  besides: readonly string[],
 ): Promise<void> {
   const environment = await createPythonEnvironment(tools, folder)
   const requirement = `${packageName}==${version}`
@@ -227,7 +234,6 @@ async function fillPackage(
       throw new InstallationError(`vLLM could not be installed: ${adapted.reason}.`)
     await environment.install(['--requirement', list])
   } else {
-    const besides = packageName.startsWith('xinference') ? [triedXinference.engine] : []
     await environment.install([requirement, ...besides])
   }
   if (packageName === 'xllamacpp') await writeLauncher(folder)
@@ -235,8 +241,7 @@ async function fillPackage(
 
 /**
  * Lists the requirements of vLLM for the CPU with the PyTorch of the index, which has no build for the CPU
- * alone,
- * and gives it the name by which vLLM reads its own version.
+ * alone, and gives it the name by which vLLM reads its own version.
  */
 const adaptToCpu = `
 import sys
