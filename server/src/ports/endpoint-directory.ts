@@ -13,6 +13,8 @@ export interface EndpointAccess {
 export interface EndpointDirectory {
   /** Finds an endpoint as it is now; null after it was deleted. */
   find(endpointId: string): Promise<EndpointAccess | null>
+  /** Asks an endpoint whether anything responds there. */
+  isAway(access: EndpointAccess): Promise<boolean>
 }
 
 /** The value of the header with the key; null without a key. */

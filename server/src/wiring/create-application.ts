@@ -89,7 +89,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     assertChargeable(prices, clock(), payments.maxPrices)
     const modelStore = await createModelStore(config, log, clock)
     opened.defer(() => modelStore.close())
-    const endpoints = createEndpointDirectory({ db, secretKey })
+    const endpoints = createEndpointDirectory({ db, config, secretKey })
     const runtimeServices = { log, clock, observedTime: hostTime, modelStore, secretKey, endpoints }
     const runtimes =
       overrides.runtime === undefined

@@ -51,6 +51,9 @@ async function deployLlama(client = admin, more: object = {}) {
 const chat = (more: object = {}, client = admin) =>
   client.post('/v1/chat/completions', { model: 'llama', messages, ...more })
 
+/** The requests of callers. The worker asks whether the endpoint is there. */
+const listCalls = ({ requests }: EndpointDouble) => requests.filter(({ method }) => method === 'POST')
+
 async function usageOf(id: string, requests: number) {
   const read = async () => (await admin.get(`${path}/${id}/usage`)).body
   await expect.poll(async () => (await read()).requests).toBe(requests)
@@ -133,7 +136,7 @@ describe('a deployment of an endpoint’s model', () => {
     double.requests.length = 0
     const answer = await chat({ temperature: 0.5, some_new_field: [1] })
     expect(answer).toMatchObject({ status: 200, body: { choices: [{ message: { content: 'Hi' } }] } })
-    const [request] = double.requests
+    const [request] = listCalls(double)
     expect([request!.url, request!.headers.authorization]).toEqual(['/v1/chat/completions', `Bearer ${key}`])
     expect(JSON.parse(request!.body)).toEqual({
       model: 'llama',
@@ -165,7 +168,7 @@ describe('a deployment of an endpoint’s model', () => {
     await deployLlama()
     double.requests.length = 0
     expect((await chat()).status).toBe(200)
-    expect(double.requests.map((request) => request.url)).toEqual([url])
+    expect(listCalls(double).map((request) => request.url)).toEqual([url])
   })
 
   test('refuses by name what an endpoint can’t do', async () => {
@@ -213,14 +216,12 @@ describe('a deployment of an endpoint’s model', () => {
     await expect
       .poll(async () => {
         await chat()
-        return other.requests.length
+        return listCalls(other).length
       })
       .toBe(1)
-    expect(double.requests.length).toBeLessThan(2)
-    expect([other.requests[0]!.headers['api-key'], other.requests[0]!.headers.authorization]).toEqual([
-      'new',
-      undefined,
-    ])
+    expect(listCalls(double).length).toBeLessThan(2)
+    const [{ headers }] = listCalls(other) as [EndpointDouble['requests'][0]]
+    expect([headers['api-key'], headers.authorization]).toEqual(['new', undefined])
     await other.close()
   })
 
@@ -346,11 +347,34 @@ describe('what the endpoint sends', () => {
 
   test('goes and comes', async () => {
     const { port } = new URL(double.url)
+    const { status_message: before } = (await admin.get(`${path}/${id}`)).body
+    expect(before).toBeNull()
+    const expectMessage = (expected: unknown) =>
+      expect
+        .poll(async () => {
+          const { body } = await admin.get(`${path}/${id}`)
+          return [body.status, body.status_message]
+        })
+        .toEqual(['running', expected])
     await double.close()
     expect((await chat()).status).toBe(502)
+    await expectMessage('The endpoint does not respond. Requests fail until it does.')
     double = await startEndpointDouble(Number(port))
     await expect.poll(async () => (await chat()).status, { timeout: 20_000 }).toBe(200)
-    expect((await admin.get(`${path}/${id}`)).body.status).toBe('running')
+    await expectMessage(null)
+  })
+
+  test('a proxy’s word for a server that is gone counts as away, and a refusal does not', async () => {
+    const read = async () => (await admin.get(`${path}/${id}`)).body.status_message
+    answerWith((_, response) => response.writeHead(503).end())
+    await expect.poll(read).toContain('does not respond')
+    const asked = () => double.requests.filter(({ method }) => method === 'GET')
+    for (const status of [401, 500]) {
+      answerWith((_, response) => response.writeHead(status).end())
+      const before = asked().length
+      await expect.poll(() => asked().length).toBeGreaterThan(before)
+      await expect.poll(read, String(status)).toBeNull()
+    }
   })
 })
 

@@ -203,9 +203,10 @@ test('an endpoint that goes and comes is the trouble of its own deployment', asy
     const { port } = new URL(endpoint.url)
     await endpoint.close()
     await waitForAnswer('endpoints', 502)
-    expect((await client.get(`${path}/${ids.endpoints}`)).body.status).toBe('running')
+    await waitForMessage('endpoints', expect.stringContaining('The endpoint does not respond'))
     endpoint = await startEndpointDouble(Number(port))
     await waitForAnswer('endpoints')
+    await waitForMessage('endpoints', null)
   })
 })
 

@@ -34,6 +34,10 @@ type Failure = Pick<EndpointFinding, 'status'> & { message: string }
 const listBytes = 4 * 2 ** 20
 const answerBytes = 256 * 1024
 const listMilliseconds = 10_000
+/** A runtime tells the state of an engine within seconds. */
+const presenceMilliseconds = 5_000
+/** What proxies respond in the place of a server that is gone */
+const absences: readonly (number | undefined)[] = [undefined, 502, 503, 504]
 /** A server that loads its model on demand takes a while. */
 const answerMilliseconds = 60_000
 
@@ -72,6 +76,13 @@ export async function askEndpoint(
   return 'status' in answer
     ? { ...answer, listed, answer: null }
     : { status: 'ready', message: null, listed, answer }
+}
+
+/** Whether nothing responds at an endpoint, or a proxy in its place. Costs its owner no token. */
+export async function isAway(deps: Pick<Services, 'config'>, access: EndpointAccess): Promise<boolean> {
+  const limits = { maxBytes: 1, timeoutMilliseconds: presenceMilliseconds }
+  const response = await send(deps, access, { path: '/v1/models', ...limits })
+  return !('body' in response) && absences.includes(response.httpStatus)
 }
 
 async function readList(

@@ -1,14 +1,17 @@
 import { validate as isUuid } from 'uuid'
 import type { EndpointDirectory } from '../../ports/endpoint-directory.ts'
 import type { Services } from '../../services.ts'
+import { isAway } from './ask-endpoint.ts'
 import { decryptEndpointKey } from './endpoint-keys.ts'
 
 /** The endpoints of all organizations, for the runtime that reaches them. */
 export function createEndpointDirectory({
   db,
+  config,
   secretKey,
-}: Pick<Services, 'db' | 'secretKey'>): EndpointDirectory {
+}: Pick<Services, 'db' | 'config' | 'secretKey'>): EndpointDirectory {
   return {
+    isAway: (access) => isAway({ config }, access),
     async find(id) {
       if (!isUuid(id)) return null
       const row = await db

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { EngineError, EngineErrorResponse } from '../../../ports/engine-failures.ts'
 import { toAuthorization } from '../../../ports/endpoint-directory.ts'
-import type { EndpointDirectory } from '../../../ports/endpoint-directory.ts'
+import type { EndpointAccess, EndpointDirectory } from '../../../ports/endpoint-directory.ts'
 import type { EngineObservation, InstanceOffer, ModelRuntime } from '../../../ports/model-runtime.ts'
 import { endpointFormat } from '../../../ports/model-variant.ts'
 import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
@@ -31,10 +32,13 @@ const offer: InstanceOffer = {
 }
 
 const scheme = 'endpoint:'
+/** All deployments of an endpoint ask it at most once in this time. */
+const freshMilliseconds = 5_000
+const away = 'The endpoint does not respond. Requests fail until it does.'
 
 /**
- * Creates the runtime of servers that already run. It starts nothing and keeps no state: the endpoint of an
- * engine is its cluster, and requests find the endpoint's address when they need it.
+ * Creates the runtime of servers that already run. It starts nothing: the endpoint of an engine is its
+ * cluster, and requests find the endpoint's address when they need it.
  */
 export function createEndpointsRuntime({
   directory,
@@ -43,9 +47,24 @@ export function createEndpointsRuntime({
   directory: EndpointDirectory
   clock: () => Date
 }): ModelRuntime {
-  async function observe(endpointId: string | null): Promise<EngineObservation> {
-    if (endpointId === null || (await directory.find(endpointId)) === null) return { phase: 'absent' }
-    return { phase: 'ready', endpoint: { baseUrl: `${scheme}${endpointId}` } }
+  /** What was found of the endpoints that were asked lately */
+  const presences = new Map<string, { askedAt: number; access: EndpointAccess; isAway: Promise<boolean> }>()
+
+  function isAway(id: string, access: EndpointAccess): Promise<boolean> {
+    const now = performance.now()
+    const last = presences.get(id)
+    const isFresh = last !== undefined && now - last.askedAt < freshMilliseconds
+    if (isFresh && isDeepStrictEqual(last.access, access)) return last.isAway
+    const asked = { askedAt: now, access, isAway: directory.isAway(access) }
+    presences.set(id, asked)
+    return asked.isAway
+  }
+
+  async function observe(id: string | null, mayBeAway: boolean): Promise<EngineObservation> {
+    const access = id === null ? null : await directory.find(id)
+    if (id === null || access === null) return { phase: 'absent' }
+    if (mayBeAway && (await isAway(id, access))) return { phase: 'unreachable', message: away }
+    return { phase: 'ready', endpoint: { baseUrl: `${scheme}${id}` } }
   }
 
   return {
@@ -67,9 +86,10 @@ export function createEndpointsRuntime({
       const instance = { instanceId: id, clusterId: id, gpuAllocationId: id, region, startedAt: clock() }
       return { outcome: 'provisioned', instance }
     },
+    // Adding the endpoint asked it already.
     ensureEngine: ({ variant: { weights } }) =>
-      observe(weights.kind === 'endpoint' ? weights.endpoint : null),
-    observeEngine: (_engineId, clusterId) => observe(clusterId ?? null),
+      observe(weights.kind === 'endpoint' ? weights.endpoint : null, false),
+    observeEngine: (_engineId, clusterId) => observe(clusterId ?? null, true),
     stopEngine: async () => true,
     release: async () => true,
     listEngineIds: async () => [],
