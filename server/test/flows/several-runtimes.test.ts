@@ -17,6 +17,7 @@ import { waitForStatus } from '../support/deployments.ts'
 import { startEndpointDouble } from '../support/endpoint-double.ts'
 import type { EndpointDouble } from '../support/endpoint-double.ts'
 import { listen } from '../support/listen.ts'
+import { openServedDeployments } from '../support/served-deployments.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
@@ -50,7 +51,8 @@ const gateway = createServer((request, response) => {
 })
 let server: TestServer
 let client: Client
-const ids = {} as Record<Name, string>
+const served = openServedDeployments(() => client, names, waiting.timeout)
+const { ids, chat, waitForMessage, waitForAnswer, whileOthersServe } = served
 
 beforeAll(async () => {
   simulator = await startXinferenceSimulator()
@@ -82,42 +84,7 @@ afterAll(async () => {
 
 const plan = (more: object = {}) => client.post(`${path}/plan`, { model_name: 'berth-tiny', ...more })
 
-function chat(name: Name) {
-  const messages = [{ role: 'user', content: 'Hello' }]
-  return client.post('/v1/chat/completions', { model: ids[name], messages, max_tokens: 4 })
-}
-
 const listServing = () => [...simulator.models.values()].filter(({ status }) => status === 'READY')
-
-async function waitForMessage(name: Name, expected: unknown): Promise<void> {
-  await vi.waitFor(async () => {
-    const { body } = await client.get(`${path}/${ids[name]}`)
-    expect([body.status, body.status_message]).toEqual(['running', expected])
-  }, waiting)
-}
-
-const waitForAnswer = (name: Name, status = 200) =>
-  vi.waitFor(async () => expect((await chat(name)).status).toBe(status), waiting)
-
-/** Runs `work` while the other deployments get requests, of which none may fail. */
-async function whileOthersServe(killed: Name, work: () => Promise<void>): Promise<void> {
-  const end = new AbortController()
-  const others = names.filter((name) => name !== killed)
-  const asking = others.map(async (name) => {
-    const statuses: number[] = []
-    while (!end.signal.aborted) statuses.push((await chat(name)).status)
-    return statuses
-  })
-  try {
-    await work()
-  } finally {
-    end.abort()
-  }
-  for (const statuses of await Promise.all(asking)) {
-    expect(statuses.length).toBeGreaterThan(0)
-    expect(statuses.filter((status) => status !== 200)).toEqual([])
-  }
-}
 
 test('one plan compares the offers of all, and says where each is', async () => {
   const { body } = await plan()
