@@ -373,7 +373,7 @@ describe('what the endpoint sends', () => {
       answerWith((_, response) => response.writeHead(status).end())
       const before = asked().length
       await expect.poll(() => asked().length).toBeGreaterThan(before)
-      await expect.poll(read, String(status)).toBeNull()
+      await expect.poll(read, { message: String(status) }).toBeNull()
     }
   })
 })

@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest'
-import type { Client } from './client.ts'
+import type { Answer, Client } from './client.ts'
 
 const path = '/api/v1/model-deployments'
 
@@ -7,7 +7,7 @@ const path = '/api/v1/model-deployments'
 export interface ServedDeployments<Name extends string> {
   /** Filled by the test */
   ids: Record<Name, string>
-  chat(name: Name): ReturnType<Client['post']>
+  chat(name: Name): Promise<Answer>
   /** Waits until a running deployment has a status message. */
   waitForMessage(name: Name, expected: unknown): Promise<void>
   waitForAnswer(name: Name, status?: number): Promise<void>
