@@ -88,11 +88,7 @@ export async function removeModel(
   await removeFiles(deps, uploads)
 }
 
-async function listDeploymentsOf(
-  db: Database,
-  organizationId: number,
-  modelName: string,
-): Promise<string[]> {
+async function listDeploymentsOf(db: Database, organizationId: number, modelName: string): Promise<string[]> {
   const rows = await db
     .selectFrom('deployments')
     .select('id')
