@@ -7,12 +7,12 @@ const path = '/api/v1/model-deployments'
 export interface ServedDeployments<Name extends string> {
   /** Filled by the test */
   ids: Record<Name, string>
-  chat(name: Name): Promise<Answer>
+  chat: (name: Name) => Promise<Answer>
   /** Waits until a running deployment has a status message. */
-  waitForMessage(name: Name, expected: unknown): Promise<void>
-  waitForAnswer(name: Name, status?: number): Promise<void>
+  waitForMessage: (name: Name, expected: unknown) => Promise<void>
+  waitForAnswer: (name: Name, status?: number) => Promise<void>
   /** Runs `work` while the other deployments get requests, of which none may fail. Returns their counts. */
-  whileOthersServe(killed: Name, work: () => Promise<void>): Promise<Partial<Record<Name, number>>>
+  whileOthersServe: (killed: Name, work: () => Promise<void>) => Promise<Partial<Record<Name, number>>>
 }
 
 /** `timeout`: the longest wait, in milliseconds. */
