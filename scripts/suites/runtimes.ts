@@ -1,6 +1,6 @@
-// One Berth with real runtimes at once: this machine, Xinference, llama-server as an endpoint, and the cluster of
-// KUBECONFIG or TEST_CLUSTER if there is one (server/test/kubernetes/README.md). Needs Python 3.11 as
-// `python3.11` or TEST_PYTHON.
+// One Berth with real runtimes at once: this machine, Xinference, llama-server as an endpoint, and the
+// cluster of KUBECONFIG or TEST_CLUSTER if there is one (server/test/kubernetes/README.md). Needs Python 3.11
+// as `python3.11` or TEST_PYTHON.
 import { findLlamaServer } from '../../tools/models.ts'
 import { runCommand } from '../../tools/programs.ts'
 import { openCluster } from './cluster.ts'

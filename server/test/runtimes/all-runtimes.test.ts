@@ -1,4 +1,5 @@
-// Real components at once: this machine, Xinference, llama-server as an endpoint, and a cluster if there is one.
+// Real components at once: this machine, Xinference, llama-server as an endpoint, and a cluster of Kubernetes
+// if there is one.
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -87,8 +87,8 @@ export class TokenJournal {
   }
 
   /**
-   * Counts a request, and logs it unless `request` is null or the log has no room for it. After the next `write`, in the same turn of the
-   * event loop, it survives a crash.
+   * Counts a request, and logs it unless `request` is null or the log has no room for it. After the next
+   * `write`, in the same turn of the event loop, it survives a crash.
    */
   record(
     {
