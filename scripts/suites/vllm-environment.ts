@@ -50,7 +50,10 @@ export async function installVllm(): Promise<{ environment: string; model: strin
 /** Deletes the embedded database of a DATA_DIR, which may lack tables of a newer version. */
 function forgetDatabase(dataDirectory: string): void {
   const location = join(dataDirectory, 'postgres-location')
-  if (existsSync(location)) rmSync(readFileSync(location, 'utf8').trim(), { recursive: true, force: true })
+  if (existsSync(location)) {
+    rmSync(readFileSync(location, 'utf8').trim(), { recursive: true, force: true })
+    rmSync(location)
+  }
   rmSync(join(dataDirectory, 'postgres'), { recursive: true, force: true })
 }
 

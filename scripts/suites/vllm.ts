@@ -7,9 +7,9 @@ import { runSuite } from './suite.ts'
 import { installNewerCode, installVllm, olderVersion, vllmVersion } from './vllm-environment.ts'
 
 await runSuite('vllm', async () => {
-  const { values } = parseArgs({ options: { code: { type: 'string' } } })
+  const { values, positionals } = parseArgs({ options: { code: { type: 'string' } }, allowPositionals: true })
   const { environment, model, reranker } = await installVllm()
-  await runCommand('vitest', ['run', '--project', 'vllm'], {
+  await runCommand('vitest', ['run', '--project', 'vllm', ...positionals], {
     TEST_VLLM: values.code === undefined ? environment : await installNewerCode(environment, values.code),
     TEST_VLLM_INSTALLATION: environment,
     TEST_VLLM_VERSION: vllmVersion,

@@ -26,6 +26,11 @@ export async function canReach(path: string, account: Account): Promise<boolean>
   }
 }
 
+/** Says that engines can't use a path, and what to do, as a clause. */
+export function describeUnreachable(path: string, { uid }: Account): string {
+  return `the engines' user id ${uid} can't read ${path}; put it in a folder that all users can open, such as /opt`
+}
+
 /** True if the account has a permission, a bit of `others`, on a file or directory. */
 export function permits(
   entry: { mode: number; uid: number; gid: number },

@@ -1,6 +1,8 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { runningAsRoot } from '../../src/base/account.ts'
+import { engineAccount } from '../../src/adapters/model-runtime/local/engine/containment.ts'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
 import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
 import { makeFolder, makeSettings } from './local-runtime-support.ts'
@@ -228,6 +230,26 @@ test.each(vllmProblems)(
       expect(offer?.formats).toEqual([])
       expect(vllm).toMatchObject({ gpus: [], isUsed: false, reason: expect.stringContaining(expected) })
     }
+  },
+  30_000,
+)
+
+test.runIf(runningAsRoot())(
+  'a program in PATH that engines can’t read is not used, and the report says what to do',
+  async () => {
+    const host = await makeHost({ programs: { vllm: '#!/bin/sh\n' } })
+    const { dataDirectory, environment } = host.settings
+    const [bin] = environment['PATH']!.split(':')
+    await chmod(dataDirectory, 0o755)
+    await chmod(bin!, 0o700)
+    const runtime = await host.open()
+    const { engines } = await runtime.hostEngines!.report()
+    expect(engines.find(({ title }) => title === 'vLLM')).toMatchObject({
+      isUsed: false,
+      reason:
+        `vLLM is not usable: the engines' user id ${engineAccount.uid} can't read ${bin}/vllm; ` +
+        'put it in a folder that all users can open, such as /opt.',
+    })
   },
   30_000,
 )

@@ -1,7 +1,7 @@
 import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { runningAsRoot } from '../../src/base/account.ts'
+import { describeUnreachable, runningAsRoot } from '../../src/base/account.ts'
 import { engineAccount } from '../../src/adapters/model-runtime/local/engine/containment.ts'
 import type { EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
 import {
@@ -127,7 +127,24 @@ describe.runIf(runningAsRoot())('an engine of a server that runs as root', () =>
     const runtime = await openRuntime(makeSettings(folder, { engineProgram: program, logger }))
     const facts = await readFacts(runtime, await start(runtime))
     expect(facts).toMatchObject({ ids: [0, 0], privileges: '1' })
-    const reason = `the user id ${engineAccount.uid} can't read ${program}`
+    const reason = describeUnreachable(program, engineAccount)
     expect(warn.mock.calls).toEqual([[{ reason }, 'engines run as root']])
+  })
+
+  test('runs what is installed later in a DATA_DIR that the account cannot enter', async () => {
+    const folder = join(await makeFolder(), 'data')
+    await mkdir(folder)
+    const runtime = await openRuntime(makeSettings(folder))
+    const installation = join(folder, 'engines/llama.cpp-1.2.3')
+    await mkdir(join(installation, 'bin'), { recursive: true })
+    for (const name of ['llama-server', 'python']) {
+      await writeFile(join(installation, 'bin', name), '#!/bin/sh\necho "version: 1 (build 1)"\n', {
+        mode: 0o755,
+      })
+    }
+    const marker = { name: 'llama.cpp', version: '1.2.3', installed_at: new Date().toISOString() }
+    await writeFile(join(installation, 'berth-installation.json'), JSON.stringify(marker))
+    const { engines } = await runtime.hostEngines!.report()
+    expect(engines.find(({ foundBy }) => foundBy === 'engines install')).toMatchObject({ isUsed: true })
   })
 })

@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process'
 import { access, chmod, chown, mkdir, readdir, stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { promisify } from 'node:util'
-import { canReach, permits, runningAsRoot } from '../../../../base/account.ts'
+import { canReach, describeUnreachable, permits, runningAsRoot } from '../../../../base/account.ts'
 import type { Account } from '../../../../base/account.ts'
 import { hasErrorCode } from '../files.ts'
 import { findProgram } from '../find-program.ts'
@@ -67,7 +67,7 @@ export async function openContainment(settings: Settings, programs: readonly str
   }
   for (const folder of [dataDirectory, join(dataDirectory, 'engines')]) await addGroupRight(folder, traverse)
   const reason = (await canSwitch(contained))
-    ? await findUnreachable(programs, path)
+    ? await findUnreachable([...programs, dataDirectory], path)
     : 'this process may not change users'
   if (reason !== null) return { ...uncontained, prepare: async () => refuse(reason) }
   return {
@@ -160,7 +160,7 @@ async function findUnreachable(paths: readonly string[], searchPath: string): Pr
       if (hasErrorCode(error, 'ENOENT', 'ENOTDIR')) return true
       throw error
     })
-    if (!reaches) return `the user id ${engineAccount.uid} can't read ${located}`
+    if (!reaches) return describeUnreachable(located, engineAccount)
   }
   return null
 }

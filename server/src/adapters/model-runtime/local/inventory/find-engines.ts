@@ -1,6 +1,6 @@
 import { open, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { canReach } from '../../../../base/account.ts'
+import { canReach, describeUnreachable } from '../../../../base/account.ts'
 import type { Account } from '../../../../base/account.ts'
 import { findProgram } from '../find-program.ts'
 import { runProgram } from '../run-program.ts'
@@ -161,7 +161,7 @@ async function checkReach(engine: FoundEngine, account: Account | null): Promise
   if (reaches.every(Boolean)) return engine
   return {
     ...engine,
-    problem: { kind: 'broken', detail: `the user id ${account.uid} can't read ${program}` },
+    problem: { kind: 'broken', detail: describeUnreachable(program, account) },
   }
 }
 
