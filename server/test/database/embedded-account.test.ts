@@ -2,6 +2,7 @@ import { chmod, chown, cp, mkdir, readdir, readFile, rename, rm, stat } from 'no
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { canReach } from '../../src/base/account.ts'
+import { runAdmin } from '../support/admin.ts'
 import {
   copyPackageWithoutLinks,
   createScratch,
@@ -69,6 +70,12 @@ test('a DATA_DIR and a package that only root can access', async ({ skip }) => {
 
   await rm(pointer, { recursive: true })
   await expect(start(moved, options)).rejects.toThrow(/postgres-location says that .* has no database/)
+  // An operator reads the sentence alone.
+  const { code, stderr } = await runAdmin({ DATA_DIR: moved }, ['engines', 'list'])
+  expect({ code, lines: stderr.trim().split('\n') }).toEqual({
+    code: 1,
+    lines: [expect.stringMatching(/postgres-location says that .* has no database/)],
+  })
 })
 
 test('an ordinary user with a package that is not writable', async ({ skip }) => {

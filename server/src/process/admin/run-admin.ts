@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { ApplicationError } from '../../base/errors.ts'
 import { ConfigError } from '../../config/config.ts'
+import { EmbeddedDatabaseError } from '../../database/embedded/error.ts'
 import { addClusterCommands } from './cluster-commands.ts'
 import { addDeploymentCommands } from './deployment-commands.ts'
 import { addEngineCommands } from './engine-commands.ts'
@@ -41,8 +42,13 @@ export async function runAdmin(args: readonly string[], { settings, console }: T
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode
-    if (!(error instanceof ApplicationError || error instanceof ConfigError)) throw error
+    if (!isForOperator(error)) throw error
     shell.fail(error.message)
   }
   return shell.exitCode
+}
+
+/** Whether the message names a remedy, so that the place in the code tells nothing more. */
+function isForOperator(error: unknown): error is Error {
+  return [ApplicationError, ConfigError, EmbeddedDatabaseError].some((kind) => error instanceof kind)
 }
