@@ -45,10 +45,7 @@ export function CatalogFilters(props: CatalogFiltersProps) {
       </Button>
       <div
         id={panelId}
-        className={classNames(
-          'w-full flex-wrap items-center gap-2 md:flex lg:w-auto',
-          isOpen ? 'flex' : 'hidden',
-        )}
+        className={classNames('w-full flex-wrap items-center gap-2 md:contents', isOpen ? 'flex' : 'hidden')}
       >
         <Filters {...props} />
       </div>
@@ -65,54 +62,7 @@ function Filters({ filters, options, onChange }: CatalogFiltersProps) {
         onValueChange={(type) => onChange({ type: type === 'all' ? undefined : type })}
         options={types.map((type) => ({ value: type, label: words.types[type] }))}
       />
-      <FilterSelect
-        label={words.provider}
-        value={filters.provider}
-        // Families belong to one provider.
-        onChange={(provider) => onChange({ provider, family: undefined })}
-      >
-        <option value="">{list.anyProvider}</option>
-        {options.providers.map((provider) => (
-          <option key={provider}>{provider}</option>
-        ))}
-      </FilterSelect>
-      <FilterSelect label={words.family} value={filters.family} onChange={(family) => onChange({ family })}>
-        <option value="">{list.anyFamily}</option>
-        {options.families.map((family) => (
-          <option key={family}>{family}</option>
-        ))}
-      </FilterSelect>
-      <FilterSelect label={words.size} value={filters.size} onChange={(size) => onChange({ size })}>
-        <option value="">{list.anySize}</option>
-        {(Object.keys(sizeRanges) as SizeRange[]).map((range) => (
-          <option key={range} value={range}>
-            {list.sizeRanges[range]}
-          </option>
-        ))}
-      </FilterSelect>
-      <FilterSelect
-        label={words.context}
-        value={filters.context}
-        onChange={(context) => onChange({ context })}
-      >
-        <option value="">{list.anyContext}</option>
-        {(Object.keys(contextLengths) as ContextLength[]).map((length) => (
-          <option key={length} value={length}>
-            {list.contextLengths[length]}
-          </option>
-        ))}
-      </FilterSelect>
-      <FilterSelect
-        label={words.license}
-        value={filters.license}
-        onChange={(license) => onChange({ license })}
-      >
-        <option value="">{list.anyLicense}</option>
-        {options.licenses.map((license) => (
-          <option key={license}>{license}</option>
-        ))}
-      </FilterSelect>
-      <label className="flex h-9 items-center gap-2 px-1 whitespace-nowrap">
+      <label className="ml-auto flex h-9 items-center gap-2 whitespace-nowrap">
         <input
           type="checkbox"
           className="size-4 accent-accent"
@@ -121,6 +71,55 @@ function Filters({ filters, options, onChange }: CatalogFiltersProps) {
         />
         {list.fitsHardware}
       </label>
+      <div className="flex w-full flex-wrap gap-2">
+        <FilterSelect
+          label={words.provider}
+          value={filters.provider}
+          // Families belong to one provider.
+          onChange={(provider) => onChange({ provider, family: undefined })}
+        >
+          <option value="">{list.anyProvider}</option>
+          {options.providers.map((provider) => (
+            <option key={provider}>{provider}</option>
+          ))}
+        </FilterSelect>
+        <FilterSelect label={words.family} value={filters.family} onChange={(family) => onChange({ family })}>
+          <option value="">{list.anyFamily}</option>
+          {options.families.map((family) => (
+            <option key={family}>{family}</option>
+          ))}
+        </FilterSelect>
+        <FilterSelect label={words.size} value={filters.size} onChange={(size) => onChange({ size })}>
+          <option value="">{list.anySize}</option>
+          {(Object.keys(sizeRanges) as SizeRange[]).map((range) => (
+            <option key={range} value={range}>
+              {list.sizeRanges[range]}
+            </option>
+          ))}
+        </FilterSelect>
+        <FilterSelect
+          label={words.context}
+          value={filters.context}
+          onChange={(context) => onChange({ context })}
+        >
+          <option value="">{list.anyContext}</option>
+          {(Object.keys(contextLengths) as ContextLength[]).map((length) => (
+            <option key={length} value={length}>
+              {list.contextLengths[length]}
+            </option>
+          ))}
+        </FilterSelect>
+        <FilterSelect
+          label={words.license}
+          value={filters.license}
+          onChange={(license) => onChange({ license })}
+        >
+          <option value="">{list.anyLicense}</option>
+          {options.licenses.map((license) => (
+            <option key={license}>{license}</option>
+          ))}
+        </FilterSelect>
+      </div>
     </>
   )
 }
@@ -138,7 +137,7 @@ function FilterSelect({ label, value, onChange, children }: FilterSelectProps) {
       aria-label={label}
       value={value ?? ''}
       onChange={({ target }) => onChange(target.value || undefined)}
-      className="max-w-full min-w-0 flex-1 basis-32 md:w-40 md:flex-none md:basis-auto"
+      className="min-w-0 flex-1 basis-32"
     >
       {children}
     </UnlabeledSelect>
