@@ -43,6 +43,8 @@ export const catalogList = {
   hardware: 'Hardware',
   someFit: (fitting: number, all: number) => `${fitting} of ${all} sizes fit`,
   needsAtLeast: (memory: string) => `needs at least ${memory}`,
+  available: 'Available',
+  unavailable: 'Not available',
   noHardware: 'no hardware available',
   from: (price: string) => `from ${price}/hour`,
 }

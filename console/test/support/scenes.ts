@@ -597,6 +597,11 @@ export const scenes: readonly Scene[] = [
       await page.goto(`/catalog/${model}`)
       await see(page.getByRole('button', { name: 'Deploy', exact: true }))
     },
+    'model-endpoint': async (page) => {
+      await page.goto('/catalog')
+      await page.getByRole('link', { name: 'llama-3.3-70b' }).click()
+      await see(page.getByText('For a million tokens'))
+    },
     'model-large': async (page, { largeModel }) => {
       await page.goto(`/catalog/${largeModel}`)
       await see(page.getByRole('region', { name: 'Variants' }))

@@ -14,7 +14,7 @@ import { nameFormat } from '../../domain/models/variant-names.ts'
 const words = text.catalog
 const list = text.catalogList
 const columns =
-  'grid gap-x-6 gap-y-2 px-5 py-4 sm:grid-cols-[minmax(0,1fr)_11rem] xl:grid-cols-[minmax(0,1fr)_12rem_10rem_7rem]'
+  'grid gap-x-6 gap-y-2 px-5 py-4 sm:grid-cols-[minmax(0,1fr)_11rem] xl:grid-cols-[minmax(0,1fr)_12rem_10rem_8rem]'
 
 /** Rows of the first render fill a tall screen. Others follow in small steps, so a phone paints early. */
 const firstRows = 12
@@ -81,7 +81,7 @@ const ModelRow = memo(function ModelRow({ entry, isHere, currency, arePlacements
       </div>
       <dl className="grid content-start gap-0.5 text-[0.8125rem] max-sm:flex max-sm:flex-wrap max-sm:gap-x-4">
         <dt className="sr-only">{words.sizes}</dt>
-        <dd className="tabular">{sizes.filter(Boolean).map(formatParameters).join(', ')}</dd>
+        <dd className="tabular empty:hidden">{sizes.filter(Boolean).map(formatParameters).join(', ')}</dd>
         <dt className="sr-only">{words.formats}</dt>
         <dd className="text-muted">{formats.map(nameFormat).join(', ')}</dd>
       </dl>
@@ -89,7 +89,7 @@ const ModelRow = memo(function ModelRow({ entry, isHere, currency, arePlacements
         <dt className="sr-only">{list.hardware}</dt>
         <dd className="flex flex-wrap items-center gap-x-2 gap-y-0.5 xl:grid xl:content-start">
           {fit ? (
-            <FitSummary fit={fit} sizes={sizes.length} />
+            <FitSummary fit={fit} sizes={sizes.length} isEndpoint={isOfEndpoint(model.default_variant)} />
           ) : (
             arePlacementsLoading && <Skeleton className="w-24" />
           )}
@@ -114,9 +114,16 @@ const ModelRow = memo(function ModelRow({ entry, isHere, currency, arePlacements
   )
 })
 
-function FitSummary({ fit, sizes }: { fit: NonNullable<CatalogEntry['fit']>; sizes: number }) {
+interface FitSummaryProps {
+  fit: NonNullable<CatalogEntry['fit']>
+  sizes: number
+  isEndpoint: boolean
+}
+
+function FitSummary({ fit, sizes, isEndpoint }: FitSummaryProps) {
   const memory = fit.memoryBytes === null ? null : formatBytes(fit.memoryBytes)
   if (fit.sizes === 0) {
+    if (isEndpoint) return list.unavailable
     return (
       <>
         <span className="font-medium">{words.doesNotFit}</span>
@@ -128,7 +135,7 @@ function FitSummary({ fit, sizes }: { fit: NonNullable<CatalogEntry['fit']>; siz
     <>
       <span className="inline-flex items-center gap-1.5 text-good">
         <Check aria-hidden className="size-3.5" />
-        {fit.sizes === sizes ? words.fits : list.someFit(fit.sizes, sizes)}
+        {isEndpoint ? list.available : fit.sizes === sizes ? words.fits : list.someFit(fit.sizes, sizes)}
       </span>
       {/* A small screen has no room for both memory and price. */}
       {memory !== null && fit.memoryBytes !== 0 && (
