@@ -35,7 +35,7 @@ export const answers = {
   image: (alt: string) => `Image: ${alt}`,
   brokenOff: 'The connection was lost before the answer finished.',
   tokensIn: (count: string) => `${count} tokens in`,
-  aboutTokensOut: (count: string) => `about ${count} tokens out`,
+  aboutTokensOut: (count: string) => `about ${count} ${count === '1' ? 'token' : 'tokens'} out`,
   tokensOut: (count: string) => `${count} out`,
   tokensPerSecond: (count: string) => `${count} tokens/s`,
   firstToken: (time: string) => `${time} to first token`,

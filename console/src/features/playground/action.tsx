@@ -1,16 +1,22 @@
 import type { ComponentProps, ReactNode } from 'react'
 import { Button } from '../../components/button.tsx'
 
-/** A button in the header of a view. On a small screen only screen readers get its label. */
+/** A button in the header of a view. In a narrow header its label is a tooltip. */
 export function Action({
   icon,
   label,
   ...props
 }: { icon: ReactNode; label: string } & ComponentProps<'button'>) {
   return (
-    <Button variant="quiet" aria-label={label} className="max-sm:size-9 max-sm:px-0" {...props}>
+    <Button
+      variant="quiet"
+      aria-label={label}
+      title={label}
+      className="aria-expanded:bg-subtle aria-expanded:text-ink @max-4xl:size-9 @max-4xl:px-0"
+      {...props}
+    >
       {icon}
-      <span className="max-sm:hidden">{label}</span>
+      <span className="@max-4xl:hidden">{label}</span>
     </Button>
   )
 }

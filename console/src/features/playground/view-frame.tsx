@@ -28,7 +28,7 @@ interface ViewFrameProps {
 export function ViewFrame({ heading, choice, wideChoice, actions, children }: ViewFrameProps) {
   return (
     <div className="flex min-w-0 flex-1 flex-col">
-      <header className="flex flex-wrap items-center gap-x-3 gap-y-3 px-4 pt-5 pb-3 sm:gap-x-6 sm:px-8 sm:pt-8">
+      <header className="@container flex flex-wrap items-center gap-x-3 gap-y-3 px-4 pt-5 pb-3 sm:gap-x-6 sm:px-8 sm:pt-8">
         {heading}
         {(choice || actions) && <span aria-hidden className="basis-full sm:hidden" />}
         {choice && (
