@@ -29,7 +29,19 @@ export function UsageHeader({ group, requested, shown, isUnused }: UsageHeaderPr
   return (
     <div className="flex flex-wrap items-center gap-2">
       <h2 className="mr-auto font-semibold">{text.usage.by[group ?? 'day']}</h2>
+      <Button
+        disabled={shown === undefined || isUnused === true}
+        busy={downloading.isPending}
+        onClick={() =>
+          shown && downloading.mutate({ shown, group: group ?? 'day' }, { onError: toasts.error })
+        }
+      >
+        <Download aria-hidden />
+        {text.usage.download}
+      </Button>
+      <span className="w-full" />
       <UnlabeledSelect
+        className="flex-1 sm:flex-none"
         aria-label={text.usage.groupBy}
         value={group ?? 'day'}
         onChange={({ target }) =>
@@ -46,16 +58,6 @@ export function UsageHeader({ group, requested, shown, isUnused }: UsageHeaderPr
         ))}
       </UnlabeledSelect>
       <RangeControls requested={requested} shown={shown} />
-      <Button
-        disabled={shown === undefined || isUnused === true}
-        busy={downloading.isPending}
-        onClick={() =>
-          shown && downloading.mutate({ shown, group: group ?? 'day' }, { onError: toasts.error })
-        }
-      >
-        <Download aria-hidden />
-        {text.usage.download}
-      </Button>
     </div>
   )
 }
@@ -84,6 +86,7 @@ function RangeControls({ requested, shown }: { requested: RequestedDays; shown: 
   return (
     <>
       <UnlabeledSelect
+        className="flex-1 sm:flex-none"
         aria-label={text.usage.range}
         value={matchPreset(requested)}
         onChange={({ target }) => choose(target.value as RangePreset)}
