@@ -20,7 +20,7 @@ export function Page({ title, heading, before, description, actions, children }:
   return (
     <div className="mx-auto grid w-full max-w-6xl gap-6 px-4 py-6 sm:px-8 sm:py-8">
       <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
-        <div className="grid min-w-0 gap-1">
+        <div className="grid min-w-0 flex-1 basis-80 gap-1">
           {before}
           <h1 id="heading" className="text-xl font-semibold tracking-tight wrap-anywhere">
             {heading ?? title}

@@ -23,7 +23,7 @@ export function Details({ deployment }: { deployment: Deployment }) {
     <Section title={words.details}>
       <div className="grid gap-6">
         {inspect && <UsageFigures deployment={deployment} wide />}
-        <dl className="grid gap-x-8 gap-y-4 sm:grid-cols-2 lg:grid-cols-3">
+        <dl className="grid gap-x-8 gap-y-4 sm:grid-cols-2">
           <Fact label={words.callName} value={deployment.inference_model_uid} copied />
           <Fact label={words.alias} value={deployment.alias} copied />
           <Fact label={words.deploymentId} value={deployment.id} copied />

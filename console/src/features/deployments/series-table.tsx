@@ -1,4 +1,5 @@
 import type { DeploymentStatistics } from '../../contract.ts'
+import { Disclosure } from '../../components/disclosure.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatMoment } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -20,14 +21,11 @@ export function SeriesTable({
   columns: readonly (readonly [heading: string, format: (point: Point) => string])[]
 }) {
   return (
-    <details className="rounded-lg border">
-      <summary className="cursor-pointer rounded-lg px-4 py-2 font-medium hover:bg-subtle">
-        {words.asTable}
-      </summary>
+    <Disclosure summary={words.asTable}>
       {points.length === 0 ? (
-        <p className="border-t px-4 py-3 text-muted">{empty}</p>
+        <p className="px-4 py-3 text-muted">{empty}</p>
       ) : (
-        <div className="max-h-96 overflow-y-auto border-t">
+        <div className="max-h-96 overflow-y-auto">
           <Table
             label={label}
             head={
@@ -54,6 +52,6 @@ export function SeriesTable({
           </Table>
         </div>
       )}
-    </details>
+    </Disclosure>
   )
 }
