@@ -20,7 +20,7 @@ export function SegmentedControl<Value extends string>({
     <div
       role="radiogroup"
       aria-label={label}
-      className="inline-flex max-w-full rounded-md border bg-subtle p-0.5"
+      className="inline-flex max-w-full flex-wrap rounded-md border bg-subtle p-0.5"
     >
       {options.map((option) => (
         <label

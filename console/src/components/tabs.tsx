@@ -42,6 +42,7 @@ export function Tabs<Value extends string>({ value, onValueChange, label, tabs }
             aria-selected={tab.value === value}
             aria-controls={`${id}-panel`}
             tabIndex={tab.value === value ? 0 : -1}
+            ref={tab.value === value ? showTab : undefined}
             className={trigger}
             onClick={() => onValueChange(tab.value)}
             onKeyDown={onKeyDown}
@@ -62,4 +63,10 @@ export function Tabs<Value extends string>({ value, onValueChange, label, tabs }
       </div>
     </div>
   )
+}
+
+/** Scrolls the list to the active tab, which a phone may not have in view. */
+function showTab(tab: HTMLElement | null) {
+  const tabs = tab?.parentElement
+  if (tabs) tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - 48
 }
