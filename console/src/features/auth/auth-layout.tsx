@@ -31,7 +31,9 @@ export function AuthLayout({ title, description, children, footer }: AuthLayoutP
         {children}
       </div>
       {footer && (
-        <footer className="flex flex-wrap justify-center gap-x-5 gap-y-2 text-muted">{footer}</footer>
+        <footer className="flex flex-wrap justify-center gap-x-5 gap-y-2 text-center wrap-anywhere text-muted">
+          {footer}
+        </footer>
       )}
     </main>
   )

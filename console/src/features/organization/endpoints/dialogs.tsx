@@ -62,7 +62,6 @@ function AddDialog({ onClose, onAdded }: AddDialogProps) {
       <Form<Field> submitLabel={words.add} busy={addition.isPending} error={addition.error} onSubmit={add}>
         <TextField
           label={words.name}
-          hint={words.nameHint}
           name="name"
           autoComplete="off"
           maxLength={100}
@@ -94,21 +93,24 @@ function AddDialog({ onClose, onAdded }: AddDialogProps) {
           name="models"
           error={listError(addition.error, 'models')}
         />
-        <TextField
-          label={words.inputPrice}
-          hint={words.pricesHint}
-          name="prices.input"
-          inputMode="decimal"
-          autoComplete="off"
-          error={errors['prices.input']}
-        />
-        <TextField
-          label={words.outputPrice}
-          name="prices.output"
-          inputMode="decimal"
-          autoComplete="off"
-          error={errors['prices.output']}
-        />
+        <div className="grid items-start gap-4 sm:grid-cols-2">
+          <TextField
+            label={words.inputPrice}
+            hint={words.inputPriceHint}
+            name="prices.input"
+            inputMode="decimal"
+            autoComplete="off"
+            error={errors['prices.input']}
+          />
+          <TextField
+            label={words.outputPrice}
+            hint={words.outputPriceHint}
+            name="prices.output"
+            inputMode="decimal"
+            autoComplete="off"
+            error={errors['prices.output']}
+          />
+        </div>
       </Form>
     </Dialog>
   )

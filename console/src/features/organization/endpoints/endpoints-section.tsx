@@ -79,9 +79,7 @@ function EndpointRow({ endpoint, onOpen }: EndpointRowProps) {
   return (
     <tr>
       <Cell className="w-full max-w-0">
-        <div className="truncate font-medium" title={name}>
-          {name}
-        </div>
+        <div className="font-medium wrap-anywhere">{name}</div>
         <div className={note} title={address ?? undefined}>
           {address}
         </div>
