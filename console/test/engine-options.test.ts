@@ -42,7 +42,7 @@ test('an admin deploys with options of the engine, changes them, and updates the
   await callByApi(page.request, 'PATCH', `/api/v1/model-deployments/${id}`, { managed_by: 'platform' })
   await page.reload()
   await page.getByRole('button', { name: 'Set options' }).click()
-  await see(dialog.getByText('The next `berth apply` of platform overwrites changes.'))
+  await see(dialog.getByText('The next “berth apply” of platform overwrites changes.'))
   await options.fill('seed=1')
   await dialog.getByRole('button', { name: 'Save' }).click()
   await seeGone(dialog)

@@ -9,7 +9,7 @@ test('a deployment says what file manages it; its settings and their dialogs war
   const { page } = await site.visit()
   await registerByApi(page, createPerson())
   const id = await deployByApi(page)
-  const warning = 'The next `berth apply` of platform overwrites changes.'
+  const warning = 'The next “berth apply” of platform overwrites changes.'
   await page.goto(`/deployments/${id}?tab=settings`)
   await see(page.getByRole('heading', { name: 'Scaling and sleep' }))
   expect(await page.getByText(warning).count()).toBe(0)
@@ -31,7 +31,7 @@ test('the dialogs that end deployments warn that a file deploys them again', asy
   const { page } = await site.visit()
   await registerByApi(page, createPerson())
   const ids = [await deployByApi(page), await deployByApi(page), await deployByApi(page)]
-  const warning = /The next `berth apply` of/
+  const warning = /The next “berth apply” of/
   const openDialog = async () => {
     await page.goto(`/deployments/${ids[0]}?terminate=yes`)
     await see(page.getByRole('dialog').getByText(ids[0]!))
@@ -41,7 +41,7 @@ test('the dialogs that end deployments warn that a file deploys them again', asy
   for (const [index, managed_by] of ['platform', 'web'].entries())
     await callByApi(page.request, 'PATCH', `/api/v1/model-deployments/${ids[index]}`, { managed_by })
   await openDialog()
-  await see(page.getByText('The next `berth apply` of platform deploys what its file still has.'))
+  await see(page.getByText('The next “berth apply” of platform deploys what its file still has.'))
 
   await page.goto('/deployments')
   await page.getByRole('checkbox', { name: 'Select all' }).check()
@@ -50,7 +50,7 @@ test('the dialogs that end deployments warn that a file deploys them again', asy
     page
       .getByRole('dialog')
       .getByText(
-        /The next `berth apply` of (platform or web|web or platform) deploys what its file still has\./,
+        /The next “berth apply” of (platform or web|web or platform) deploys what its file still has\./,
       ),
   )
 })

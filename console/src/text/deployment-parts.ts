@@ -31,9 +31,9 @@ export const deploymentParts = {
   wholeNumber: 'Enter a whole number greater than 0.',
   whyInstance: 'Why this instance',
   managedWarning: (names: readonly string[]) =>
-    `The next \`berth apply\` of ${names.join(' or ')} overwrites changes.`,
+    `The next “berth apply” of ${names.join(' or ')} overwrites changes.`,
   managedEndWarning: (names: readonly string[]) =>
-    `The next \`berth apply\` of ${names.join(' or ')} deploys what its file still has.`,
+    `The next “berth apply” of ${names.join(' or ')} deploys what its file still has.`,
   owner: 'Owner',
   sharedWith: 'Shared with',
 

@@ -50,10 +50,9 @@ export const plan = {
   wouldFit: 'These variants fit:',
   noneFits: 'No variant of this model fits. Other models do.',
   seeFitting: 'Show models that fit',
-  limit: (active: string, max: string) =>
-    `Your organization’s deployments may have ${active} of ${max} instances at a time.`,
+  limit: (active: string, max: string) => `Your organization has reserved ${active} of ${max} instances.`,
   limitReached: (active: string, max: string) =>
-    `Your organization’s deployments may have ${active} of ${max} instances at a time already.`,
+    `Your organization has already reserved ${active} of ${max} instances.`,
   limitRemedy: 'Terminate one, or get a higher limit with billing.',
   limitRemedyMember: 'Terminate one of yours, or ask an admin.',
   toBilling: 'Go to billing',

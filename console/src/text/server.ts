@@ -25,7 +25,7 @@ export const server = {
     left: 'Left',
     unknown: 'Unknown',
   },
-  lastSeen: (relative: string) => `last seen ${relative}`,
+  lastSeen: (relative: string) => `Last seen ${relative}`,
   devices: 'Devices',
   cpus: (count: number) => (count === 1 ? '1 CPU' : `${count} CPUs`),
   freeOf: (free: string, total: string) => `${free} free of ${total}`,

@@ -22,7 +22,7 @@ export const statistics = {
   waitingSlow: 'Waiting, p95',
   instancesAndLoad: 'Instances and load',
   instancesAndLoadNote:
-    'Averages. Waiting requests are not at an engine yet: for their turn, or until the deployment is awake.',
+    'Averages. A waiting request waits for its turn at an engine, or for the deployment to wake.',
   chartInstances: 'Instances',
   chartInstancesLabel: (highest: string) => `Instances over time: at most ${highest} on average.`,
   chartLoad: 'Load',

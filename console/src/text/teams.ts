@@ -1,7 +1,7 @@
 /** Texts of teams, and of sharing with them. */
 export const teams = {
   title: 'Teams',
-  description: 'Members who can be given access to a deployment together.',
+  description: 'Groups of members that a deployment can be shared with.',
   none: 'No teams yet.',
   add: 'Add a team',
   name: 'Name',
