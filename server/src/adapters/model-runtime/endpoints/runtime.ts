@@ -33,7 +33,7 @@ const offer: InstanceOffer = {
 
 const scheme = 'endpoint:'
 /** All deployments of an endpoint ask it at most once in this time. */
-const freshMilliseconds = 5_000
+const freshMilliseconds = 15_000
 const away = 'The endpoint does not respond. Requests fail until it does.'
 
 /**
