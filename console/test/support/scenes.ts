@@ -386,6 +386,7 @@ export const scenes: readonly Scene[] = [
     deployments: async (page) => {
       await page.goto('/deployments')
       await see(page.getByText('Running', { exact: true }))
+      await see(page.getByText(/, up to \d+ of \d+ instances/))
     },
     'deployments-all': async (page) => {
       await page.goto('/deployments?show=all')
@@ -600,6 +601,7 @@ export const scenes: readonly Scene[] = [
     'model-endpoint': async (page) => {
       await page.goto('/catalog')
       await page.getByRole('link', { name: 'llama-3.3-70b' }).click()
+      await see(heading(page, /^llama-3.3-70b/))
       await see(page.getByText('For a million tokens'))
     },
     'model-large': async (page, { largeModel }) => {

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import type { DeployableModel } from '../../contract.ts'
-import { Figure, Section } from '../../components/page.tsx'
+import { Section } from '../../components/page.tsx'
 import { writeTokenPrices } from '../../domain/models/endpoint-models.ts'
 import { placementsQuery } from '../../domain/models/queries.ts'
 import { text } from '../../text/index.ts'
+import { Fact, ModelId } from './model-facts.tsx'
 
 const words = text.catalog
 
@@ -14,13 +15,12 @@ export function EndpointFacts({ model }: { model: DeployableModel }) {
   return (
     <Section>
       <dl className="grid grid-cols-2 gap-x-8 gap-y-4 lg:grid-cols-3">
-        <Figure label={text.variants.endpoint} value={model.provider} />
-        <Figure label={words.name} value={<code className="font-mono">{model.model_name}</code>} />
-        <Figure
-          label={words.price}
-          value={price ?? words.priceUnknown}
-          hint={price && text.variants.perMillionNote}
-        />
+        <Fact name={text.variants.endpoint}>{model.provider}</Fact>
+        <ModelId model={model} />
+        <Fact name={words.price}>
+          {price ?? words.priceUnknown}
+          {price && <span className="block text-[0.8125rem] text-muted">{text.variants.perMillionNote}</span>}
+        </Fact>
       </dl>
     </Section>
   )

@@ -16,14 +16,7 @@ export function ModelFacts({ model }: { model: DeployableModel }) {
       <dl className="grid grid-cols-2 gap-x-8 gap-y-4 lg:grid-cols-3">
         <Fact name={words.provider}>{model.provider}</Fact>
         <Fact name={words.family}>{model.family}</Fact>
-        <Fact name={words.name}>
-          <span className="flex items-center gap-1">
-            <code className="min-w-0 font-mono text-[0.8125rem] break-all">{model.model_name}</code>
-            <span className="-my-1.5">
-              <CopyButton value={model.model_name} label={text.common.copy(words.name)} />
-            </span>
-          </span>
-        </Fact>
+        <ModelId model={model} />
         {model.base_model !== null && (
           <Fact name={text.adapters.adapterOf}>
             {model.base_model}
@@ -52,7 +45,22 @@ export function ModelFacts({ model }: { model: DeployableModel }) {
   )
 }
 
-function Fact({ name, children }: { name: string; children: ReactNode }) {
+/** The name that requests use, with a button that copies it. */
+export function ModelId({ model }: { model: DeployableModel }) {
+  return (
+    <Fact name={words.name}>
+      <span className="flex items-center gap-1">
+        <code className="min-w-0 font-mono text-[0.8125rem] break-all">{model.model_name}</code>
+        <span className="-my-1.5">
+          <CopyButton value={model.model_name} label={text.common.copy(words.name)} />
+        </span>
+      </span>
+    </Fact>
+  )
+}
+
+/** A property of a model, inside a `<dl>`. */
+export function Fact({ name, children }: { name: string; children: ReactNode }) {
   return (
     <div className="grid min-w-0 content-start gap-0.5">
       <dt className="text-[0.8125rem] text-muted">{name}</dt>

@@ -76,25 +76,25 @@ function Model({ model }: { model: DeployableModel }) {
   return (
     <Page
       title={model.display_name}
+      before={
+        <Link
+          to="/catalog"
+          className="flex w-fit items-center gap-1 rounded text-[0.8125rem] font-medium text-muted hover:text-ink"
+        >
+          <ChevronLeft aria-hidden className="size-4" />
+          {text.pages.catalog.title}
+        </Link>
+      }
       heading={
-        <>
-          <Link
-            to="/catalog"
-            className="mb-1 flex w-fit items-center gap-1 text-[0.8125rem] font-normal tracking-normal text-muted hover:text-ink"
-          >
-            <ChevronLeft aria-hidden className="size-3.5" />
-            {text.pages.catalog.title}
-          </Link>
-          <span className="flex flex-wrap items-center gap-2.5">
-            {model.display_name}
-            <Badge className="tracking-normal">{words.types[model.model_type]}</Badge>
-            {isOwn && (
-              <Badge tone="accent" className="tracking-normal">
-                {words.onlyOrganization}
-              </Badge>
-            )}
-          </span>
-        </>
+        <span className="flex flex-wrap items-center gap-2.5">
+          {model.display_name}
+          <Badge className="tracking-normal">{words.types[model.model_type]}</Badge>
+          {isOwn && (
+            <Badge tone="accent" className="tracking-normal">
+              {words.onlyOrganization}
+            </Badge>
+          )}
+        </span>
       }
       description={model.description}
       actions={
