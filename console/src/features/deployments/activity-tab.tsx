@@ -77,11 +77,11 @@ function Item({ item, deployment }: { item: DeploymentActivityItem; deployment: 
         </time>
       </p>
       {change === null ? (
-        <p className="min-w-0 wrap-anywhere text-muted">
+        <p className="col-span-full min-w-0 wrap-anywhere text-muted sm:col-span-1">
           {item.status === 'failed' ? parseFailure(item.message).sentence : item.message}
         </p>
       ) : (
-        <dl className="grid min-w-0 gap-0.5 text-muted">
+        <dl className="col-span-full grid min-w-0 gap-0.5 text-muted sm:col-span-1">
           {listSettings(change.after).map((name) => (
             <div key={name} className="flex flex-wrap gap-x-2">
               <dt>{words.settings[name]}:</dt>
@@ -94,7 +94,7 @@ function Item({ item, deployment }: { item: DeploymentActivityItem; deployment: 
         </dl>
       )}
       {seconds !== null && (
-        <p className="tabular text-right text-[0.8125rem] whitespace-nowrap text-muted">
+        <p className="tabular col-span-full text-[0.8125rem] whitespace-nowrap text-muted sm:col-span-1 sm:text-right">
           {words.took(formatDuration(seconds * 1_000))}
         </p>
       )}

@@ -12,11 +12,11 @@ export function Action({
       variant="quiet"
       aria-label={label}
       title={label}
-      className="aria-expanded:bg-subtle aria-expanded:text-ink @max-4xl:size-9 @max-4xl:px-0"
+      className="aria-expanded:bg-subtle aria-expanded:text-ink @max-3xl:size-9 @max-3xl:px-0"
       {...props}
     >
       {icon}
-      <span className="@max-4xl:hidden">{label}</span>
+      <span className="@max-3xl:hidden">{label}</span>
     </Button>
   )
 }
