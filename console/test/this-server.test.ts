@@ -57,7 +57,7 @@ test('an operator sees in one click what runs where and how much memory is free,
   await callByApi(tenant.request, 'DELETE', `/api/v1/model-deployments/${id}`)
   await waitForStatus(tenant.request, id, 'terminated')
   await seeGone(row)
-  await page.getByRole('link', { name: 'Back to your organization' }).click()
+  await page.getByRole('link', { name: 'Back to organization' }).click()
   await see(heading(page, 'Deployments'))
 })
 

@@ -2,7 +2,7 @@
 export const server = {
   title: 'This server',
   navigation: 'This server',
-  back: 'Back to your organization',
+  back: 'Back to organization',
   views: {
     machines: { title: 'Machines', description: 'What runs where, and how much memory is free.' },
     waiting: { title: 'Waiting', description: 'What waits for hardware, and why.' },
