@@ -30,17 +30,7 @@ const viewports: readonly Viewport[] = [
   { width: 390, height: 844, themes: ['light', 'dark'], fullPage: true },
 ]
 
-/** Usage is first, because the ledger checks soon report the usage that past-usage.ts adds as an anomaly. */
-const readme: Record<string, Theme> = {
-  usage: 'light',
-  deployments: 'light',
-  deployment: 'dark',
-  'deployment-metrics': 'light',
-  catalog: 'light',
-  'model-deploy': 'dark',
-  playground: 'dark',
-  'playground-embeddings': 'light',
-}
+const readme: Record<string, Theme> = { deployments: 'light', catalog: 'light', playground: 'dark' }
 
 /** The scenes to capture, in order. */
 function listCaptures(wanted: string): { scene: Scene; viewport: Viewport }[] {
