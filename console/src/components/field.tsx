@@ -2,11 +2,6 @@ import { useId } from 'react'
 import type { ComponentProps, ReactNode } from 'react'
 import { classNames } from '../class-names.ts'
 
-const control =
-  'rounded-md border border-line-strong/70 bg-surface px-3 text-ink placeholder:text-muted ' +
-  'focus-visible:outline-2 focus-visible:outline-offset-0 focus-visible:outline-accent aria-invalid:border-bad ' +
-  'disabled:bg-subtle disabled:text-muted'
-
 interface FieldProps {
   label: ReactNode
   hint?: ReactNode
@@ -52,7 +47,7 @@ export function TextField({
   ...props
 }: FieldProps & ComponentProps<'input'> & { trailing?: ReactNode }) {
   const { attributes, wrap } = useField({ label, hint, error })
-  const classes = classNames(control, 'h-9 w-full', trailing && 'pr-10', className)
+  const classes = classNames('control h-9 w-full', trailing && 'pr-10', className)
   const input = <input {...attributes} className={classes} {...props} />
   if (!trailing) return wrap(input)
   return wrap(
@@ -73,11 +68,7 @@ export function TextArea({
 }: FieldProps & ComponentProps<'textarea'>) {
   const { attributes, wrap } = useField({ label, hint, error })
   return wrap(
-    <textarea
-      {...attributes}
-      className={classNames(control, 'min-h-20 w-full py-2', className)}
-      {...props}
-    />,
+    <textarea {...attributes} className={classNames('control min-h-20 w-full py-2', className)} {...props} />,
   )
 }
 
@@ -92,7 +83,7 @@ export function SelectField({
 }: FieldProps & ComponentProps<'select'>) {
   const { attributes, wrap } = useField({ label, hint, error })
   return wrap(
-    <select {...attributes} className={classNames(control, 'h-9 w-full pr-8', className)} {...props}>
+    <select {...attributes} className={classNames('control h-9 w-full pr-8', className)} {...props}>
       {children}
     </select>,
   )
@@ -100,10 +91,10 @@ export function SelectField({
 
 /** An input without a visible label; requires `aria-label`. */
 export function UnlabeledInput({ className, ...props }: ComponentProps<'input'>) {
-  return <input className={classNames(control, 'h-9 w-full', className)} {...props} />
+  return <input className={classNames('control h-9 w-full', className)} {...props} />
 }
 
 /** A native select without a visible label; requires `aria-label`. */
 export function UnlabeledSelect({ className, ...props }: ComponentProps<'select'>) {
-  return <select className={classNames(control, 'h-9 pr-8', className)} {...props} />
+  return <select className={classNames('control h-9 pr-8', className)} {...props} />
 }
