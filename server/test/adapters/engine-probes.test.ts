@@ -78,6 +78,20 @@ test('a GPU is offered once a probe has computed on it, and the result is kept',
   expect(await host.countProbes()).toBe(1)
 })
 
+test('a toolkit of CUDA that CUDA_HOME or CUDA_PATH names is found, after LD_LIBRARY_PATH', async () => {
+  const host = await makeHost({
+    probe: `const isFound = process.env.LD_LIBRARY_PATH === '/own:/opt/cuda/lib64'
+            print({ works: isFound, library: 'cuda-13', reason: 'x', missing })`,
+  })
+  Object.assign(host.settings.environment, {
+    LD_LIBRARY_PATH: '/own',
+    CUDA_HOME: '/opt/cuda',
+    CUDA_PATH: '/opt/cuda',
+  })
+  const runtime = await host.open()
+  expect((await runtime.listOffers())[0]).toMatchObject({ instanceType: 'local-gpu', formats: ['ggufv2'] })
+})
+
 test('a driver alone: the start, the offer, the refusal and the report say what is missing and what to do', async () => {
   const host = await makeHost({ probe: 'print({ works: false, library: null, reason: "x", missing })' })
   const runtime = await host.open()

@@ -96,8 +96,7 @@ async function describeGpus(
   gpus: readonly string[],
   rights: EngineRights,
 ): Promise<Record<string, string>> {
-  const { LD_LIBRARY_PATH: inherited } = environment
-  const libraries = buildLibraryPath(findLibrary(inventory, gpus), inventory.cudaFolders, inherited)
+  const libraries = buildLibraryPath(findLibrary(inventory, gpus), inventory.cudaFolders, environment)
   return {
     ...(libraries === undefined ? {} : { LD_LIBRARY_PATH: libraries }),
     ...limitToGpus(inventory.devices[0]?.gpu.vendor ?? 'nvidia', gpus),

@@ -148,7 +148,7 @@ function findRemedy(
   }
   const problems = tried.map(({ result }) => result.problem)
   if (problems.some((each) => each.kind === 'missing libraries' && each.libraries.some(isOfDriver))) {
-    return "Install NVIDIA's driver with its libraries for computing."
+    return "Install NVIDIA's driver with its libraries for computing (on Ubuntu libnvidia-compute), or start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility."
   }
   const hasVllm = tried.some(({ engine }) => engine.name === 'vllm')
   if (!hasVllm && (gpu.computeCapability ?? vllmCapability) >= vllmCapability) {

@@ -99,7 +99,7 @@ async function runEmbedded(
       ...pickEnvironment(environment),
       ...limitToGpus(gpu.vendor, [gpu.uuid]),
       CUDA_CACHE_PATH: await chooseCache(rights, 'cuda', environment['CUDA_CACHE_PATH']),
-      LD_LIBRARY_PATH: buildLibraryPath(library, cudaFolders, environment['LD_LIBRARY_PATH']),
+      LD_LIBRARY_PATH: buildLibraryPath(library, cudaFolders, environment),
     },
     timeoutMs: compiles ? timeoutMs * patience : timeoutMs,
     account: rights.prefix.length === 0 ? rights.account : null,
@@ -144,7 +144,7 @@ async function askLlamaServer(
     environment: {
       ...pickEnvironment(environment),
       ...limitToGpus(gpu.vendor, [gpu.uuid]),
-      LD_LIBRARY_PATH: buildLibraryPath(null, cudaFolders, environment['LD_LIBRARY_PATH']),
+      LD_LIBRARY_PATH: buildLibraryPath(null, cudaFolders, environment),
     },
     timeoutMs,
   })

@@ -174,7 +174,8 @@ test('without the library of the driver, nothing is to be installed but that', (
   }
   expect(describeObstacle(findObstacle(device, [embeddedEngine], [embeddedEngine])!)).toBe(
     "NVIDIA H100 80GB (driver 580.159): not usable yet. Berth's engine needs the driver's library (libcuda.so.1 is missing). " +
-      "Install NVIDIA's driver with its libraries for computing.",
+      "Install NVIDIA's driver with its libraries for computing (on Ubuntu libnvidia-compute), " +
+      'or start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility.',
   )
 })
 
