@@ -247,7 +247,7 @@ test('the deployment limit and what to do show before deploying', async () => {
   await page.getByRole('link', { name: /tiny/i }).first().click()
   await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()
   const dialog = page.getByRole('dialog')
-  await see(dialog.getByText(/may have 1 of 1 instances/))
+  await see(dialog.getByText(/already reserved 1 of 1 instances/))
   expect(await dialog.getByRole('button', { name: 'Deploy', exact: true }).isDisabled()).toBe(true)
   await see(dialog.getByRole('link', { name: 'Go to deployments' }))
   await dialog.getByRole('link', { name: 'Go to billing' }).click()
