@@ -43,5 +43,5 @@ export async function waitUntilDrained(server: TestServer, engine: MisbehavingEn
     inference.outside.size(),
     engine.open(),
   ]
-  await vi.waitFor(() => expect(remaining().filter((count) => count > 0)).toEqual([]), { timeout: 20_000 })
+  await vi.waitFor(() => expect(remaining().filter((count) => count !== 0)).toEqual([]), { timeout: 20_000 })
 }

@@ -41,7 +41,7 @@ export const mostRetries = 999
 /** Rows of a process in a second: more than a person reads. Ten times as many would occupy the database. */
 const rowsPerSecond = 1_000
 
-/** The number of rows in a second from which a request isn't logged. Half are for what people search for. */
+/** Half of a second's rows are for requests that people search for: failed, repeated or abandoned ones. */
 export function findLogLimit({ status, retry, callerLeft }: LoggedRequest): number {
   return status < 400 && retry === 0 && !callerLeft ? rowsPerSecond / 2 : rowsPerSecond
 }

@@ -135,8 +135,8 @@ const aMove = fc.oneof(
   { weight: 1, arbitrary: fc.record({ script: aScript, deletes: fc.constant(true), works: fc.boolean() }) },
 )
 
-/** Its moves bring `failed` from `provisioning`, which sixty random histories can miss. */
 const provision = (): ProvisionResult => ({ outcome: 'refused', code: 'quota_exceeded', message: 'No.' })
+/** Its moves bring `failed` from `provisioning`, which sixty random histories can miss. */
 const refusedHistory = [
   { script: { provision }, deletes: false, works: true } as const,
   { script: { provision }, deletes: true, works: true } as const,
