@@ -51,11 +51,10 @@ export function DeploymentsTable({ deployments, stale, whose, selection, onSelec
         head={
           <>
             {mayAct && (
-              <HeadCell className="w-0 pr-0">
-                <Suspense>
-                  <SelectAll deployments={deployments} {...selecting} />
-                </Suspense>
-              </HeadCell>
+              // A header cell without text is an error to screen readers, so a plain cell holds its place.
+              <Suspense fallback={<td />}>
+                <SelectAll deployments={deployments} {...selecting} />
+              </Suspense>
             )}
             <HeadCell>{words.model}</HeadCell>
             <HeadCell className="hidden sm:table-cell">{words.status}</HeadCell>

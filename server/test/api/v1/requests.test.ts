@@ -7,6 +7,7 @@ import { waitForStatus } from '../../support/deployments.ts'
 import { answerJson, startRecordingEngine } from '../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../support/scripted-runtime.ts'
+import type { ScriptedRuntime } from '../../support/scripted-runtime.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
 
@@ -15,14 +16,17 @@ const answer =
   '{"usage":{"prompt_tokens":30,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":10}}}'
 
 let engine: RecordingEngine
+let runtime: ScriptedRuntime
 let server: TestServer
 let client: Client
 let id: string
 beforeAll(async () => {
   engine = await startRecordingEngine()
-  server = await startTestServer({ runtime: createScriptedRuntime(engine.url) })
+  runtime = createScriptedRuntime(engine.url)
+  server = await startTestServer({ runtime })
 })
 beforeEach(async () => {
+  runtime.reset()
   engine.answer((response) => answerJson(response, answer))
   client = await registerClient(server.url)
   id = (await client.post(deployments, { model_name: 'berth-tiny' })).body.id
@@ -135,9 +139,10 @@ test('GET /v1/requests: errors of the engine and refusals are in the log; what n
 test('GET /v1/requests: a caller who leaves while a deployment wakes is in the log', async () => {
   await client.post(`${deployments}/${id}/sleep`)
   await waitForStatus(client, id, 'sleeping')
+  runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: '…' }) })
   const abort = new AbortController()
   const asked = chat({}, {}, abort.signal)
-  await expect.poll(() => server.application.inference.waking.held).toBeGreaterThan(0)
+  await expect.poll(() => server.application.inference.waking.held).toBe(1)
   abort.abort()
   await expect(asked).rejects.toThrow('aborted')
   await waitFor(1)

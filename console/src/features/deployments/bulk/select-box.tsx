@@ -1,3 +1,4 @@
+import { HeadCell } from '../../../components/table.tsx'
 import type { Deployment } from '../../../contract.ts'
 import { nameDeployment } from '../../../domain/deployments/names.ts'
 import { text } from '../../../text/index.ts'
@@ -29,7 +30,7 @@ export function SelectBox({
   )
 }
 
-/** Selects all deployments of the page, or none. */
+/** The head of the column of boxes. Selects all deployments of the page, or none. */
 export function SelectAll({
   deployments,
   selection,
@@ -37,12 +38,14 @@ export function SelectAll({
 }: SelectProps & { deployments: readonly Deployment[] }) {
   const all = deployments.every(({ id }) => selection.has(id))
   return (
-    <Box
-      label={text.bulk.selectAll}
-      checked={all}
-      mixed={!all && deployments.some(({ id }) => selection.has(id))}
-      onChange={(checked) => onSelect(new Set(checked ? deployments.map(({ id }) => id) : []))}
-    />
+    <HeadCell className="w-0 pr-0">
+      <Box
+        label={text.bulk.selectAll}
+        checked={all}
+        mixed={!all && deployments.some(({ id }) => selection.has(id))}
+        onChange={(checked) => onSelect(new Set(checked ? deployments.map(({ id }) => id) : []))}
+      />
+    </HeadCell>
   )
 }
 
