@@ -1,3 +1,0 @@
-import { checkScenes } from './support/accessibility.ts'
-
-checkScenes('dark')
