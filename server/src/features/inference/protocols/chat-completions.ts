@@ -94,6 +94,22 @@ const chatCompletionChunk = z
   })
   .meta({ id: 'ChatCompletionChunk', description: 'A part of a streamed response' })
 
+const emptyDelta =
+  /\s*:\s*\{\s*(?:"role"\s*:\s*"\w+"\s*,?\s*)?(?:"content"\s*:\s*(?:""|null)\s*,?\s*)?(?:"tool_calls"\s*:\s*\[\s*\]\s*)?\}/y
+const quote = 0x22
+const firstOfContent = 0x63
+
+function isEmptyChunk(events: string, at: number): boolean {
+  // No empty delta has these characters of `:{"content":"…`, which costs a tenth of the pattern.
+  const beginsText =
+    events.charCodeAt(at + 3) === firstOfContent &&
+    events.charCodeAt(at + 12) === quote &&
+    events.charCodeAt(at + 13) !== quote
+  if (beginsText) return false
+  emptyDelta.lastIndex = at
+  return emptyDelta.test(events)
+}
+
 /** OpenAI's chat completions. */
 export const chatCompletions: MainProtocol = {
   path: '/v1/chat/completions',
@@ -125,8 +141,7 @@ export const chatCompletions: MainProtocol = {
   events: {
     ...openAiChunks,
     chunkMark: 'delta"',
-    emptyChunk:
-      /\s*:\s*\{\s*(?:"role"\s*:\s*"\w+"\s*,?\s*)?(?:"content"\s*:\s*(?:""|null)\s*,?\s*)?(?:"tool_calls"\s*:\s*\[\s*\]\s*)?\}/y,
+    isEmptyChunk,
   },
   composeThought: (text, { id, model }) => ({
     id: `chatcmpl-${id}`,

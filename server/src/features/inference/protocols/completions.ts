@@ -57,6 +57,13 @@ const completion = z
   })
   .meta({ id: 'Completion', description: responseOfEngine })
 
+const emptyText = /\s*:\s*""/y
+
+function isEmptyChunk(events: string, at: number): boolean {
+  emptyText.lastIndex = at
+  return emptyText.test(events)
+}
+
 /** OpenAI's completions of raw prompts. */
 export const completions: Protocol = {
   path: '/v1/completions',
@@ -82,7 +89,7 @@ export const completions: Protocol = {
   events: {
     ...openAiChunks,
     chunkMark: 'text"',
-    emptyChunk: /\s*:\s*""/y,
+    isEmptyChunk,
     // A list may have several prompts, each with a choice.
     openChoices: ({ prompt, n }, inEvents) =>
       openAiChunks.openChoices({ n: prompt === 'array' ? 2 : n }, inEvents),

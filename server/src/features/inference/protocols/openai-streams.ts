@@ -19,7 +19,7 @@ export const streamMembers = ['n', ...countRequests] as const
 const usageMark = 'ge"'
 
 /** OpenAI's streams of chunks, with a last chunk of only usage if `stream_options` ask for it. */
-export const openAiChunks: Omit<EventFormat, 'chunkMark' | 'emptyChunk'> = {
+export const openAiChunks: Omit<EventFormat, 'chunkMark' | 'isEmptyChunk'> = {
   counted: {
     usage: { member: 'usage', marks: [usageMark], read: readOpenAiUsage },
     timings: { member: 'timings', marks: ['gs"', usageMark, 'gress"'], read: readTimings },

@@ -159,8 +159,8 @@ export interface EventFormat {
   readonly readUsage: (event: unknown) => Partial<TokenUsage> | null
   /** Occurs once in each event with generated text; these count as tokens if the engine counts none */
   readonly chunkMark: string
-  /** Sticky; matches what follows the mark in an event without text. Null if all marked events have text. */
-  readonly emptyChunk: RegExp | null
+  /** True if an event has no text, by what follows its mark at an offset; null if all marked events have text */
+  readonly isEmptyChunk: ((events: string, at: number) => boolean) | null
   /** Returns what adds up the counts of a response with several choices; null if one event has all counts. */
   readonly openChoices: (values: MemberValues, inEvents: TokenCounts['inEvents']) => ChoiceCounts | null
   /** Returns what to remove from events, because only Berth asked the engine for it; null for nothing. */

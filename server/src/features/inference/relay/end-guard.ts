@@ -60,7 +60,15 @@ export class EndGuard implements BodyMeter {
     const at = this.#findDone(text)
     this.#isAtLineStart = text.endsWith('\n')
     if (at < 0) return this.#read(text)
-    return this.#read(text.slice(0, at)) + this.#addMissing(endedEarly) + this.#meter.take(text.slice(at))
+    const events = text.slice(0, at)
+    if (!this.#wantsUsage) {
+      this.#keepLast(events)
+      const missing = this.#addMissing(endedEarly)
+      // In one piece, because writing joined pieces copies them.
+      if (missing === '') return this.#meter.take(text)
+      return this.#meter.take(events) + missing + this.#meter.take(text.slice(at))
+    }
+    return this.#read(events) + this.#addMissing(endedEarly) + this.#meter.take(text.slice(at))
   }
 
   finish(error?: ErrorFacts): string {

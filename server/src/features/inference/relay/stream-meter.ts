@@ -196,14 +196,11 @@ class MarkSearch {
   }
 }
 
-function countChunks(events: string, { chunkMark: mark, emptyChunk }: EventFormat): number {
+function countChunks(events: string, { chunkMark: mark, isEmptyChunk }: EventFormat): number {
   let count = 0
-  for (let at = events.indexOf(mark); at !== -1; at = events.indexOf(mark, at + mark.length)) {
-    if (emptyChunk !== null) {
-      emptyChunk.lastIndex = at + mark.length
-      if (emptyChunk.test(events)) continue
-    }
-    count += 1
+  for (let at = events.indexOf(mark); at !== -1; at = events.indexOf(mark, at)) {
+    at += mark.length
+    if (isEmptyChunk === null || !isEmptyChunk(events, at)) count += 1
   }
   return count
 }

@@ -66,7 +66,7 @@ const summaries: Protocol = {
       return step.end === undefined ? null : { outputTokens: step.end.cost.out }
     },
     chunkMark: 'word"',
-    emptyChunk: null,
+    isEmptyChunk: null,
     openChoices: () => null,
     openRemoval: ({ style }) =>
       style === 'silent'

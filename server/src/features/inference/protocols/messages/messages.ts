@@ -78,7 +78,7 @@ export const messages: Protocol = {
     countMark: 'usage"',
     readUsage: readEventUsage,
     chunkMark: 'block_delta"',
-    emptyChunk: null,
+    isEmptyChunk: null,
     openChoices: () => null,
     openRemoval: () => null,
     end: { complete: ['message_stop"'], failed: ['"error":'], errors: anthropicErrors },

@@ -108,7 +108,7 @@ export const responses: Protocol = {
     countMark: 'usage"',
     readUsage: (event) => readUsageAt(event, ['response', 'usage'], readResponseUsage),
     chunkMark: '.delta"',
-    emptyChunk: null,
+    isEmptyChunk: null,
     openChoices: () => null,
     openRemoval: () => null,
     end: {
