@@ -38,6 +38,7 @@ async function main(wanted: string): Promise<void> {
   const paths = {
     'sign-in': '/sign-in',
     deployments: '/deployments',
+    deployment: `/deployments/${deployment}`,
     catalog: '/catalog',
     // The model with the most variants
     model: `/catalog/${items.find(({ model_name }) => model_name === 'qwen3')?.id}`,

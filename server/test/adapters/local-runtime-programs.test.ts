@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { copyFile, readFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,6 +22,7 @@ import {
   startServer,
 } from './local-runtime-support.ts'
 import { engines } from '../support/engines.ts'
+import { isAlive } from '../support/process.ts'
 
 const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const llamaDouble = [process.execPath, pathOf('llama-server-double.mjs')] as const
@@ -43,15 +43,6 @@ async function readLines(runtime: ModelRuntime, { engineId }: EngineSpec): Promi
 async function makeModel(folder: string, name = 'model.gguf'): Promise<EngineSpec> {
   await copyFile(tinyModel, join(folder, name))
   return makeSpec(makeVariant({ kind: 'file', path: name }))
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-  } catch {
-    return false
-  }
 }
 
 describe.each([

@@ -11,6 +11,7 @@ import {
   signal,
   spawnServer,
   startFlags,
+  isAlive,
 } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
 
@@ -39,15 +40,6 @@ function start(settings: Record<string, string>): ServerProcess {
 async function findChildren({ child: { pid } }: ServerProcess): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
   return text.split(' ').filter(Boolean).map(Number)
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }
 
 async function readProcesses(url: string): Promise<string[]> {

@@ -17,6 +17,7 @@ import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import { describeChatModel, openCluster } from '../xinference/real/cluster.ts'
 import type { XinferenceCluster } from '../xinference/real/cluster.ts'
+import { isAlive } from '../support/process.ts'
 
 type Name = 'local' | 'kubernetes' | 'xinference' | 'endpoints'
 
@@ -137,14 +138,6 @@ const losses: Record<Name, () => Promise<void>> = {
     await outside.start()
     await waitForAnswer('endpoints')
   },
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
 }
 
 test.each(names)('%s is killed and comes back, while no request to the others fails', async (name) => {

@@ -135,3 +135,12 @@ export async function waitUntil(
     await delay(50)
   }
 }
+
+/** True for a process that runs; one that has ended and waits for its parent does not (Linux). */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}

@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { ChevronLeft } from 'lucide-react'
 import { Suspense, useState } from 'react'
 import { useNow } from '../../components/use-now.ts'
 import type { DeployableModel } from '../../contract.ts'
@@ -77,11 +76,7 @@ function Model({ model }: { model: DeployableModel }) {
     <Page
       title={model.display_name}
       before={
-        <Link
-          to="/catalog"
-          className="flex w-fit items-center gap-1 rounded text-[0.8125rem] font-medium text-muted hover:text-ink"
-        >
-          <ChevronLeft aria-hidden className="size-4" />
+        <Link to="/catalog" className="back-link">
           {text.pages.catalog.title}
         </Link>
       }

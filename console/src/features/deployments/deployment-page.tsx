@@ -1,5 +1,5 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { ChevronLeft, FileQuestion } from 'lucide-react'
+import { FileQuestion } from 'lucide-react'
 import { isNotFound } from '../../api/client.ts'
 import type { Deployment } from '../../contract.ts'
 import { Suspense } from 'react'
@@ -143,11 +143,7 @@ function TabContent({ tab, deployment }: { tab: Tab; deployment: Deployment }) {
 
 function BackLink() {
   return (
-    <Link
-      to="/deployments"
-      className="flex w-fit items-center gap-1 rounded text-[0.8125rem] font-medium text-muted hover:text-ink"
-    >
-      <ChevronLeft aria-hidden className="size-4" />
+    <Link to="/deployments" className="back-link">
       {words.back}
     </Link>
   )

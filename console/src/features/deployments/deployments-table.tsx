@@ -52,7 +52,7 @@ export function DeploymentsTable({ deployments, stale, whose, selection, onSelec
           <>
             {mayAct && (
               // A header cell without text is an error to screen readers, so a plain cell holds its place.
-              <Suspense fallback={<td />}>
+              <Suspense fallback={<td aria-hidden />}>
                 <SelectAll deployments={deployments} {...selecting} />
               </Suspense>
             )}

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { ChevronLeft, FileQuestion } from 'lucide-react'
+import { FileQuestion } from 'lucide-react'
 import { isNotFound } from '../../api/client.ts'
 import { Figure, Page, Section } from '../../components/page.tsx'
 import { EmptyState } from '../../components/states.tsx'
@@ -57,12 +57,7 @@ export function OrganizationView({ id }: { id: number }) {
 
 function BackLink() {
   return (
-    <Link
-      to="/server/{-$view}"
-      params={{ view: 'organizations' }}
-      className="flex w-fit items-center gap-1 rounded text-[0.8125rem] font-medium text-muted hover:text-ink"
-    >
-      <ChevronLeft aria-hidden className="size-4" />
+    <Link to="/server/{-$view}" params={{ view: 'organizations' }} className="back-link">
       {words.allOrganizations}
     </Link>
   )

@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { ArrowLeftRight, ChevronLeft, FileQuestion } from 'lucide-react'
+import { ArrowLeftRight, FileQuestion } from 'lucide-react'
 import { isNotFound } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { DateRangeFields } from '../../components/date-range-fields.tsx'
@@ -75,16 +75,12 @@ function DeploymentGone({ wasSeen }: { wasSeen: boolean }) {
 }
 
 function BackLink({ deployment }: { deployment: string | undefined }) {
-  const className =
-    'flex w-fit items-center gap-1 rounded text-[0.8125rem] font-medium text-muted hover:text-ink'
   return deployment === undefined ? (
-    <Link to="/usage" className={className}>
-      <ChevronLeft aria-hidden className="size-4" />
+    <Link to="/usage" className="back-link">
       {words.toUsage}
     </Link>
   ) : (
-    <Link to="/deployments/$deploymentId" params={{ deploymentId: deployment }} className={className}>
-      <ChevronLeft aria-hidden className="size-4" />
+    <Link to="/deployments/$deploymentId" params={{ deploymentId: deployment }} className="back-link">
       {words.toDeployment}
     </Link>
   )

@@ -62,7 +62,10 @@ export function createEndpointsRuntime({
 
   async function observe(id: string | null, mayBeAway: boolean): Promise<EngineObservation> {
     const access = id === null ? null : await directory.find(id)
-    if (id === null || access === null) return { phase: 'absent' }
+    if (id === null || access === null) {
+      presences.delete(id ?? '')
+      return { phase: 'absent' }
+    }
     if (mayBeAway && (await isAway(id, access))) return { phase: 'unreachable', message: away }
     return { phase: 'ready', endpoint: { baseUrl: `${scheme}${id}` } }
   }
