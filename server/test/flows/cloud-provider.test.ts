@@ -1,4 +1,4 @@
-// A cloud provider with OpenAI's API is an endpoint: what holds for real servers, and what only a provider does.
+// A cloud provider with OpenAI's API is an endpoint, as real servers are, and has ways of its own.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { playEndpoint } from '../endpoints/play-endpoint.ts'
 import { registerClient } from '../support/client.ts'

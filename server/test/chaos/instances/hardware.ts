@@ -122,6 +122,19 @@ export class Hardware {
     )
   }
 
+  /** The engines of a deployment, with times in milliseconds after another one. */
+  describe(deploymentId: string, since: number): object[] {
+    const after = (at: number | null) => (at === null ? null : Math.round(at - since))
+    return this.record
+      .filter((holding) => holding.deploymentId === deploymentId && (holding.until ?? Infinity) > since)
+      .map(({ readyAt, returnedAt, starts, needlessStops }) => ({
+        readyAt: after(readyAt),
+        returnedAt: after(returnedAt),
+        starts,
+        needlessStops,
+      }))
+  }
+
   #call(method: string, argument: unknown): unknown {
     switch (method) {
       case 'listOffers':

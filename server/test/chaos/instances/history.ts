@@ -163,7 +163,8 @@ async function askOnce(actor: Actor, id: string, index: number): Promise<void> {
     refusals.has(code) || (isBroken && losses.has(code)) || (isEnded && code === 'model_not_found') || isLost
   asked.push({ deploymentId: id, outcome: isLost ? 'lost' : code, usage: readUsage(answer.body) })
   if (answer.status !== 200 && !isExplained) {
-    failures.push(`a request got ${answer.status} ${JSON.stringify(answer.body)} after ${until - from} ms`)
+    const engines = JSON.stringify(world.hardware.describe(id, from))
+    failures.push(`a request got ${answer.status} ${code} after ${until - from} ms; its engines: ${engines}`)
   }
 }
 

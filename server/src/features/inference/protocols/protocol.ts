@@ -159,7 +159,7 @@ export interface EventFormat {
   readonly readUsage: (event: unknown) => Partial<TokenUsage> | null
   /** Occurs once in each event with generated text; these count as tokens if the engine counts none */
   readonly chunkMark: string
-  /** True if an event has no text, by what follows its mark at an offset; null if all marked events have text */
+  /** Whether an event has no text, by what follows its mark at `at`; null if all marked events have some */
   readonly isEmptyChunk: ((events: string, at: number) => boolean) | null
   /** Returns what adds up the counts of a response with several choices; null if one event has all counts. */
   readonly openChoices: (values: MemberValues, inEvents: TokenCounts['inEvents']) => ChoiceCounts | null
