@@ -21,8 +21,8 @@ async function startVllm(): Promise<RealServer> {
     chat: { url: vllm.url, key, model: 'tiny' },
     embedding: null,
     unknownKey: refusesKeys,
-    // One response of the tiny model could be complete before vLLM notices an abort. Greedy ones are alike, so
-    // vLLM refuses several.
+    // One response of the tiny model could be complete before vLLM notices an abort. Greedy ones are alike,
+    // so vLLM refuses several.
     long: { members: { n: 16, temperature: 1, max_tokens: 450, ignore_eos: true }, tokens: 16 * 450 },
     observe: () => observeEngine({ url: vllm.url, key }),
     kill: () => vllm.kill(),
