@@ -5,10 +5,9 @@ import { APICallError, embed, generateText, isStepCount, Output, RetryError, str
 import type { LanguageModel } from 'ai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { deploy } from '../support/deployments.ts'
-import { startTestServer } from '../support/server.ts'
+import { chatModel, embeddingModel, serveModels } from '../support/served-models.ts'
+import type { ServedModels } from '../support/served-models.ts'
 import type { TestServer } from '../support/server.ts'
 
 const sum = 'What is 27 + 15?'
@@ -19,13 +18,13 @@ const getWeather = tool({
   execute: async ({ city }) => `It is sunny in ${city}.`,
 })
 
+let served: ServedModels
 let server: TestServer
 let client: Client
 let models: Record<string, (name: string) => LanguageModel>
 beforeAll(async () => {
-  server = await startTestServer()
-  client = await registerClient(server.url)
-  await Promise.all([deploy(client), deploy(client, 'berth-tiny-embedding')])
+  served = await serveModels()
+  ;({ server, client } = served)
   const connection = { baseURL: `${server.url}/v1`, apiKey: 'any', headers: { cookie: client.cookie() } }
   const openai = createOpenAI(connection)
   const compatible = createOpenAICompatible({
@@ -41,7 +40,7 @@ beforeAll(async () => {
     '@ai-sdk/anthropic': createAnthropic(connection),
   }
 })
-afterAll(() => server.close())
+afterAll(() => served.close())
 
 describe.each([
   '@ai-sdk/openai, responses',
@@ -54,7 +53,7 @@ describe.each([
   test('generateText answers, with usage', async () => {
     const { text, finishReason, usage } = await generateText({
       ...asked,
-      model: modelNamed('berth-tiny'),
+      model: modelNamed(chatModel),
       prompt: sum,
     })
     expect(text).toContain('42')
@@ -64,7 +63,7 @@ describe.each([
   })
 
   test('streamText has the text of the whole answer', async () => {
-    const given = { ...asked, model: modelNamed('berth-tiny'), prompt: 'Tell me a story about a fox.' }
+    const given = { ...asked, model: modelNamed(chatModel), prompt: 'Tell me a story about a fox.' }
     const whole = await generateText(given)
     const pieces: string[] = []
     const stream = streamText(given)
@@ -77,7 +76,7 @@ describe.each([
   test('a tool is called, and its result is answered', async () => {
     const { steps } = await generateText({
       ...asked,
-      model: modelNamed('berth-tiny'),
+      model: modelNamed(chatModel),
       prompt: 'What is the weather in Paris?',
       tools: { get_weather: getWeather },
       stopWhen: isStepCount(2),
@@ -90,7 +89,7 @@ describe.each([
   test('a forced tool is called in a stream', async () => {
     const stream = streamText({
       ...asked,
-      model: modelNamed('berth-tiny'),
+      model: modelNamed(chatModel),
       prompt: 'Hello!',
       tools: { get_weather: getWeather },
       toolChoice: { type: 'tool', toolName: 'get_weather' },
@@ -101,7 +100,7 @@ describe.each([
   test('structured output follows the schema', async () => {
     const { output } = await generateText({
       ...asked,
-      model: modelNamed('berth-tiny'),
+      model: modelNamed(chatModel),
       prompt: 'Give me a number.',
       output: Output.object({ schema: z.object({ n: z.number().int() }) }),
     })
@@ -112,7 +111,7 @@ describe.each([
     const leave = new AbortController()
     const stream = streamText({
       ...asked,
-      model: modelNamed('berth-tiny'),
+      model: modelNamed(chatModel),
       maxOutputTokens: 1000,
       temperature: 1,
       prompt: 'Count from 1 to 500.',
@@ -123,7 +122,7 @@ describe.each([
   })
 
   test('a request is repeated until its deployment runs', async () => {
-    const created = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+    const created = await client.post('/api/v1/model-deployments', { model_name: chatModel })
     const { id } = created.body
     const { text } = await generateText({ ...asked, maxRetries: 10, model: modelNamed(id), prompt: sum })
     expect(text).toContain('42')
@@ -136,7 +135,7 @@ describe.each([
       (error) => APICallError.isInstance(error) && error.statusCode === 404 && !error.isRetryable,
     )
     await expect(unknown).rejects.toThrow(/called "none"/)
-    const long = generateText({ ...asked, model: modelNamed('berth-tiny'), prompt: 'a b '.repeat(20_000) })
+    const long = generateText({ ...asked, model: modelNamed(chatModel), prompt: 'a b '.repeat(20_000) })
     await expect(long).rejects.toThrow(/maximum context length is/)
     expect(RetryError.isInstance(await long.catch((error: unknown) => error))).toBe(false)
   })
@@ -148,10 +147,10 @@ test('embed gives the vectors of the OpenAI package', async () => {
       name: 'berth',
       baseURL: `${server.url}/v1`,
       headers: { cookie: client.cookie() },
-    }).embeddingModel('berth-tiny-embedding'),
+    }).embeddingModel(embeddingModel),
     value: 'a ship',
   })
-  const { body } = await client.post('/v1/embeddings', { model: 'berth-tiny-embedding', input: 'a ship' })
+  const { body } = await client.post('/v1/embeddings', { model: embeddingModel, input: 'a ship' })
   expect(embedding).toEqual(body.data[0].embedding)
   expect(usage.tokens).toBe(body.usage.prompt_tokens)
 })

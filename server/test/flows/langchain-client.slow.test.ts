@@ -4,10 +4,9 @@ import { tool } from '@langchain/core/tools'
 import { ChatOpenAI, OpenAIEmbeddings } from '@langchain/openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { deploy } from '../support/deployments.ts'
-import { startTestServer } from '../support/server.ts'
+import { chatModel, embeddingModel, serveModels } from '../support/served-models.ts'
+import type { ServedModels } from '../support/served-models.ts'
 import type { TestServer } from '../support/server.ts'
 
 const sum = 'What is 27 + 15?'
@@ -18,14 +17,14 @@ const getWeather = tool(({ city }) => `It is sunny in ${city}.`, {
   schema: z.object({ city: z.string() }),
 })
 
+let served: ServedModels
 let server: TestServer
 let client: Client
 beforeAll(async () => {
-  server = await startTestServer()
-  client = await registerClient(server.url)
-  await Promise.all([deploy(client), deploy(client, 'berth-tiny-embedding')])
+  served = await serveModels()
+  ;({ server, client } = served)
 })
-afterAll(() => server.close())
+afterAll(() => served.close())
 
 const connection = () => ({
   apiKey: 'any',
@@ -39,7 +38,7 @@ describe.each([
   const chat = (more: object = {}) =>
     new ChatOpenAI({
       ...connection(),
-      model: 'berth-tiny',
+      model: chatModel,
       temperature: 0,
       maxTokens: 128,
       maxRetries: 0,
@@ -93,7 +92,7 @@ describe.each([
   })
 
   test('a request is repeated until its deployment runs', async () => {
-    const created = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+    const created = await client.post('/api/v1/model-deployments', { model_name: chatModel })
     const { id } = created.body
     expect((await chat({ model: id, maxRetries: 10 }).invoke(sum)).text).toContain('42')
     await client.delete(`/api/v1/model-deployments/${id}`)
@@ -107,8 +106,8 @@ describe.each([
 })
 
 test('OpenAIEmbeddings sends texts', async () => {
-  const embeddings = new OpenAIEmbeddings({ ...connection(), model: 'berth-tiny-embedding', maxRetries: 0 })
-  const { body } = await client.post('/v1/embeddings', { model: 'berth-tiny-embedding', input: 'a ship' })
+  const embeddings = new OpenAIEmbeddings({ ...connection(), model: embeddingModel, maxRetries: 0 })
+  const { body } = await client.post('/v1/embeddings', { model: embeddingModel, input: 'a ship' })
   const vector = await embeddings.embedQuery('a ship')
   expect(vector).toHaveLength(body.data[0].embedding.length)
   vector.forEach((value, index) => expect(value).toBeCloseTo(body.data[0].embedding[index], 5))

@@ -1,21 +1,21 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
-import { startTestServer } from '../support/server.ts'
+import { chatModel, embeddingModel, serveModels } from '../support/served-models.ts'
+import type { ServedModels } from '../support/served-models.ts'
 import type { TestServer } from '../support/server.ts'
 
 const messages = [{ role: 'user' as const, content: 'Hello, harbor!' }]
 
+let served: ServedModels
 let server: TestServer
 let client: Client
 let openai: OpenAI
 let chatId: string
 beforeAll(async () => {
-  server = await startTestServer()
-  client = await registerClient(server.url)
-  ;[chatId] = await Promise.all([deploy(client).then(({ id }) => id), deploy(client, 'berth-tiny-embedding')])
+  served = await serveModels()
+  ;({ server, client, id: chatId } = served)
   openai = new OpenAI({
     baseURL: `${server.url}/v1`,
     apiKey: 'any',
@@ -23,10 +23,10 @@ beforeAll(async () => {
     maxRetries: 0,
   })
 })
-afterAll(() => server.close())
+afterAll(() => served.close())
 
 test('openai: chat.completions.create', async () => {
-  const answer = await openai.chat.completions.create({ model: 'berth-tiny', messages, max_tokens: 4 })
+  const answer = await openai.chat.completions.create({ model: chatModel, messages, max_tokens: 4 })
   expect(answer.object).toBe('chat.completion')
   expect(answer.model).toBe('berth-tiny')
   expect(answer.choices[0]?.message).toMatchObject({ role: 'assistant', content: expect.any(String) })
@@ -34,7 +34,7 @@ test('openai: chat.completions.create', async () => {
 })
 
 test('openai: a stream has the text of the complete response, and usage only with include_usage', async () => {
-  const asked = { model: 'berth-tiny', messages, max_tokens: 8, temperature: 0, seed: 1 }
+  const asked = { model: chatModel, messages, max_tokens: 8, temperature: 0, seed: 1 }
   const whole = await openai.chat.completions.create(asked)
   let text = ''
   for await (const chunk of await openai.chat.completions.create({ ...asked, stream: true })) {
@@ -78,7 +78,7 @@ test('openai: a tool is called, also in a stream, and its result is answered', a
   const weather = { name: 'get_weather', description: 'Get the weather of a city.', parameters }
   const question = { role: 'user' as const, content: 'What is the weather in Paris?' }
   const asked = {
-    model: 'berth-tiny',
+    model: chatModel,
     temperature: 0,
     messages: [question],
     tools: [{ type: 'function' as const, function: weather }],
@@ -109,7 +109,7 @@ test('openai: an answer follows a JSON schema', async () => {
     additionalProperties: false,
   }
   const { choices } = await openai.chat.completions.parse({
-    model: 'berth-tiny',
+    model: chatModel,
     temperature: 0,
     messages: [{ role: 'user', content: 'Give me a number.' }],
     response_format: { type: 'json_schema', json_schema: { name: 'number', schema, strict: true } },
@@ -118,7 +118,7 @@ test('openai: an answer follows a JSON schema', async () => {
 })
 
 test('openai: a request is repeated until its deployment runs', async () => {
-  const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+  const { body } = await client.post('/api/v1/model-deployments', { model_name: chatModel })
   const patient = openai.withOptions({ maxRetries: 10 })
   const answer = await patient.chat.completions.create({ model: body.id, messages, max_tokens: 4 })
   expect(answer.model).toBe('berth-tiny')
@@ -127,7 +127,7 @@ test('openai: a request is repeated until its deployment runs', async () => {
 
 test('openai: completions.create, complete and as a stream, which are metered', async () => {
   // Its own deployment, because tokens of other tests may still arrive
-  const { id } = await deploy(client)
+  const { id } = await deploy(client, chatModel)
   const usage = async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body
   const asked = { model: id, prompt: 'The capital of France is', max_tokens: 8, temperature: 0 }
   const whole = await openai.completions.create(asked)
@@ -149,13 +149,13 @@ test('openai: completions.create, complete and as a stream, which are metered', 
 
 test('openai: embeddings.create, whose default encoding is base64', async () => {
   const { data, model } = await openai.embeddings.create({
-    model: 'berth-tiny-embedding',
+    model: embeddingModel,
     input: ['a ship', 'a harbor'],
   })
   expect(model).toBe('berth-tiny-embedding')
   expect(data.map(({ index }) => index)).toEqual([0, 1])
   const floats = await openai.embeddings.create({
-    model: 'berth-tiny-embedding',
+    model: embeddingModel,
     input: 'a ship',
     encoding_format: 'float',
   })
@@ -164,7 +164,7 @@ test('openai: embeddings.create, whose default encoding is base64', async () => 
 
 test('openai: models.list', async () => {
   const ids = (await Array.fromAsync(openai.models.list())).map(({ id }) => id)
-  expect(ids.toSorted()).toEqual(['berth-tiny', 'berth-tiny-embedding'])
+  expect(ids.toSorted()).toEqual([chatModel, embeddingModel])
 })
 
 test('openai: errors become the client’s error classes with our message and code', async () => {

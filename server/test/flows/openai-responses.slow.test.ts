@@ -1,9 +1,8 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { deploy } from '../support/deployments.ts'
-import { startTestServer } from '../support/server.ts'
+import { chatModel, serveModels } from '../support/served-models.ts'
+import type { ServedModels } from '../support/served-models.ts'
 import type { TestServer } from '../support/server.ts'
 
 const parameters = {
@@ -21,14 +20,14 @@ const weather = {
 }
 const question = 'What is the weather in Paris?'
 
+let served: ServedModels
 let server: TestServer
 let client: Client
 let openai: OpenAI
 let id: string
 beforeAll(async () => {
-  server = await startTestServer()
-  client = await registerClient(server.url)
-  id = (await deploy(client)).id
+  served = await serveModels()
+  ;({ server, client, id } = served)
   openai = new OpenAI({
     baseURL: `${server.url}/v1`,
     apiKey: 'any',
@@ -36,10 +35,10 @@ beforeAll(async () => {
     maxRetries: 0,
   })
 })
-afterAll(() => server.close())
+afterAll(() => served.close())
 
 const usageOf = async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body
-const asked = { model: 'berth-tiny', temperature: 0, max_output_tokens: 128 }
+const asked = { model: chatModel, temperature: 0, max_output_tokens: 128 }
 
 test('openai: responses.create answers, and is metered', async () => {
   const before = await usageOf()
@@ -56,7 +55,7 @@ test('openai: responses.create answers, and is metered', async () => {
   expect(answer).toMatchObject({
     id: expect.stringMatching(/^resp_/),
     object: 'response',
-    model: 'berth-tiny',
+    model: chatModel,
     status: 'completed',
     metadata: { a: 'b' },
     output: [{ type: 'message', role: 'assistant', status: 'completed' }],

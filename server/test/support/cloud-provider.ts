@@ -1,13 +1,15 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { isDeepStrictEqual } from 'node:util'
 import { startEngine, tinyEmbeddingModel } from '../../../engine/test/support/engine.ts'
 import type { RealServer } from '../endpoints/real-server.ts'
 import { refusesKeys } from '../endpoints/real-server.ts'
 import { listen } from './listen.ts'
 
 const key = 'sk-proj-0123456789abcdef'
-const embeddingModel = 'text-embedding-tiny'
+/** Makes an answer as long as its limit */
+const endForbidden = { 2: -100 }
 /** Thinks before it answers, so it does not know `max_tokens` */
 export const thinkingModel = 'o-tiny'
 /** What the headers of each response tell of the account that pays */
@@ -25,9 +27,14 @@ const chatMembers = new Set(
     /\s+/,
   ),
 )
+const completionMembers = new Set(
+  `best_of echo frequency_penalty logit_bias logprobs max_tokens model n presence_penalty prompt seed stop stream
+  stream_options suffix temperature top_p user`.split(/\s+/),
+)
 const embeddingMembers = new Set(['dimensions', 'encoding_format', 'input', 'model', 'user'])
 const routes: Record<string, ReadonlySet<string>> = {
   '/v1/chat/completions': chatMembers,
+  '/v1/completions': completionMembers,
   '/v1/embeddings': embeddingMembers,
 }
 
@@ -52,18 +59,21 @@ export interface CloudProvider extends RealServer {
  * Starts a double of a cloud provider: OpenAI's API, as its reference has it, in front of real engines. It
  * refuses each route, member and key that the reference does not have.
  */
-export async function startCloudProvider(): Promise<CloudProvider> {
-  const chats = startEngine({ flags: { '--alias': `gpt-tiny,${thinkingModel}` } })
+export async function startCloudProvider({
+  chat = 'gpt-tiny',
+  embedding = 'text-embedding-tiny',
+} = {}): Promise<CloudProvider> {
+  const chats = startEngine({ flags: { '--alias': `${chat},${thinkingModel}` } })
   const embeddings = startEngine({
     flags: {
-      '--alias': embeddingModel,
+      '--alias': embedding,
       '--model': tinyEmbeddingModel,
       '--type': 'embedding',
       '--context': '512',
     },
   })
   await Promise.all([chats.ready(), embeddings.ready()])
-  const names = ['gpt-tiny', thinkingModel, embeddingModel, 'whisper-1']
+  const names = [chat, thinkingModel, embedding, 'whisper-1']
   let isLimited = false
   let generated = 0
   let active = 0
@@ -79,7 +89,7 @@ export async function startCloudProvider(): Promise<CloudProvider> {
     if (isLimited) {
       response.setHeader('retry-after', '7')
       const more = { code: 'rate_limit_exceeded', type: 'requests' }
-      throw new Refusal(429, 'Rate limit reached for gpt-tiny on requests per min (RPM).', more)
+      throw new Refusal(429, `Rate limit reached for ${chat} on requests per min (RPM).`, more)
     }
     if (method === 'GET' && url === '/v1/models') {
       const data = names.map((id) => ({ id, object: 'model', created: 1_790_000_000, owned_by: 'system' }))
@@ -88,9 +98,9 @@ export async function startCloudProvider(): Promise<CloudProvider> {
     const members = method === 'POST' ? routes[url] : undefined
     if (members === undefined) throw new Refusal(404, `Invalid URL (${method} ${url})`)
     const { logit_bias: bias, ...asked } = readBody(body, members, names)
-    // The engine knows no bias. The tests use it to forbid the end.
-    const engineBody = { ...asked, ...(bias !== undefined && { ignore_eos: true }) }
-    await forward(url, engineBody, response)
+    // The engine knows no bias, but another word for the one that forbids the end.
+    const forbidsEnd = isDeepStrictEqual(bias, endForbidden)
+    await forward(url, { ...asked, ...(forbidsEnd ? { ignore_eos: true } : { logit_bias: bias }) }, response)
   }
 
   async function forward(url: string, asked: Record<string, any>, response: ServerResponse): Promise<void> {
@@ -99,7 +109,12 @@ export async function startCloudProvider(): Promise<CloudProvider> {
     const engine = url === '/v1/embeddings' ? embeddings : chats
     const engineResponse = await engine.post(url, asked, { signal: leaving.signal })
     response.statusCode = engineResponse.status
-    if (asked['stream'] !== true) return void response.end(await engineResponse.text())
+    if (asked['stream'] !== true) {
+      const body = (await engineResponse.json()) as Record<string, any>
+      return void response.end(
+        JSON.stringify(body['usage'] ? { ...body, usage: detail(body['usage']) } : body),
+      )
+    }
     response.setHeader('content-type', 'text/event-stream; charset=utf-8')
     const wantsUsage = asked['stream_options']?.include_usage === true
     let rest = ''
@@ -133,10 +148,10 @@ export async function startCloudProvider(): Promise<CloudProvider> {
     await new Promise((resolve) => server.close(resolve))
   }
   return {
-    chat: { url, key, model: 'gpt-tiny' },
-    embedding: { url, key, model: embeddingModel },
+    chat: { url, key, model: chat },
+    embedding: { url, key, model: embedding },
     unknownKey: refusesKeys,
-    long: { members: { max_tokens: 1_900, logit_bias: { 2: -100 } }, tokens: 1_900 },
+    long: { members: { max_tokens: 1_900, logit_bias: endForbidden }, tokens: 1_900 },
     observe: async () => ({ generated, isBusy: active > 0 }),
     limit: (value) => (isLimited = value),
     kill,
@@ -164,18 +179,21 @@ function readBody(body: string, members: ReadonlySet<string>, names: readonly st
   return asked
 }
 
+const detail = (usage: object) => ({
+  ...usage,
+  completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0, accepted_prediction_tokens: 0 },
+})
+
 /** Adds the members of an event that only the provider has. */
 function addMembers(event: string, wantsUsage: boolean): string {
   if (!event.startsWith('data: {')) return event
   const chunk = JSON.parse(event.slice('data: '.length))
   const isLast = chunk.choices.length === 0
-  const { usage } = chunk
-  const details = { reasoning_tokens: 0, audio_tokens: 0, accepted_prediction_tokens: 0 }
   return `data: ${JSON.stringify({
     ...chunk,
     service_tier: 'default',
     system_fingerprint: 'fp_0123456789',
-    ...(wantsUsage && { usage: isLast ? { ...usage, completion_tokens_details: details } : null }),
+    ...(wantsUsage && { usage: isLast ? detail(chunk.usage) : null }),
     obfuscation: 'x'.repeat(1 + (event.length % 16)),
   })}`
 }
