@@ -25,7 +25,7 @@ const unreachableTimeout = 10 * 60_000
 /** The step for `deploying`: starts the engine and waits until it is ready. */
 export async function ensureReady(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context
-  if (mustRestart(context)) return restartEngine(context)
+  if (instance.waiting_for === 'stop') return restartEngine(context)
   if (needsOtherEngine(deployment, instance)) return resizeEngine(context)
   const engine = await startEngine(context)
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
@@ -84,7 +84,7 @@ async function describeReady({ pass }: StepContext, at: Date): Promise<EventCont
 /** The step for `running`: checks the engine and restarts it if it was lost. */
 export async function ensureRunning(context: StepContext): Promise<StepResult> {
   const { instance, deps } = context
-  if (mustRestart(context)) return restartEngine(context)
+  if (instance.waiting_for === 'stop') return restartEngine(context)
   const engine =
     instance.engine_url === null
       ? await startEngine(context)
@@ -227,11 +227,6 @@ async function restartEngine(context: StepContext): Promise<StepResult> {
   if (needsOtherEngine(restarted.deployment, next)) return resizeEngine(restarted)
   await startEngine(restarted)
   return { waitMilliseconds: pollDelay.starting }
-}
-
-/** A step that `restartEngine` does instead: the engine stops, or a pause goes on. */
-function mustRestart({ instance, pass, deps }: StepContext): boolean {
-  return instance.waiting_for === 'stop' || findPause(pass.deployment.recovery, deps.clock()) > 0
 }
 
 /** Ends an episode of failures after ten minutes without one. */

@@ -125,6 +125,22 @@ test.each<FailureCode>([
   },
 )
 
+test('a process whose clock is behind stops no engine that another one has started again', async () => {
+  const id = await deploy()
+  runtime.answer({
+    observeEngine: (each) => (each === id ? fail('engine_crashed') : ready()),
+    ensureEngine: () => ({ phase: 'starting', message: 'It starts.' }),
+  })
+  await makeDue(server, id)
+  const afterStop = () => runtime.callsFor(id).join(' ').split('stopEngine').slice(1)
+  await vi.waitFor(() => expect(afterStop()).toEqual([expect.stringContaining('ensureEngine')]), patience)
+  await changeRecovery(server, id, { next_at: secondsAgo(-5) })
+  await checkNow(server, id)
+  expect(afterStop()).toHaveLength(1)
+  runtime.reset()
+  await waitForStatus(client, id, 'running')
+})
+
 test('an engine that ran out of memory starts again with fewer sequences', async () => {
   const id = await deploy()
   const specs = () =>
