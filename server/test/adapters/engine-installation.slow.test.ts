@@ -122,6 +122,23 @@ describe.runIf(hasPython)('engines install vllm', () => {
     expect(parts.filter((name) => /part_\d+\.py$/.test(name))).toHaveLength(300)
   }, 300_000)
 
+  test('what a killed installation has started ends, and disturbs the next one no more', async () => {
+    const index = await startPackageIndex([vllm('9.0.0')])
+    const { settings, folder } = await makeHost(index.url)
+    const unfinished = join(folder, 'engines/vllm-9.0.0')
+    await mkdir(join(unfinished, 'bin'), { recursive: true })
+    const program = join(unfinished, 'bin/ensurepip')
+    const deep = join(unfinished, 'lib/pip/internal')
+    const script = `#!/bin/sh\nwhile :; do mkdir -p '${deep}'; : > '${deep}/file'; done\n`
+    await writeFile(program, script, { mode: 0o755 })
+    const left = spawn(program, { stdio: 'ignore' })
+    onTestFinished(() => void left.kill('SIGKILL'))
+    const ended = once(left, 'exit')
+    await expect.poll(() => readdir(deep).catch(() => [])).toEqual(['file'])
+    expect((await install(settings, 'vllm==9.0.0')).change).toEqual({ name: 'vllm-9.0.0' })
+    expect(await ended).toEqual([null, 'SIGKILL'])
+  })
+
   test('a second installation of the same version waits for no one, and says who is at it', async () => {
     const index = await startPackageIndex([vllm('9.0.0')])
     const { settings } = await makeHost(index.url)

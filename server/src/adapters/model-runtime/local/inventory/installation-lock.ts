@@ -50,9 +50,42 @@ async function guard<Result>(folder: string, run: () => Promise<Result>): Promis
 
 /** Deletes what a locked folder has: an interrupted installer may have written half a file. */
 export async function clearInstallation(folder: string): Promise<void> {
+  await endLeftovers(folder)
   for (const name of await readdir(folder)) {
     if (name !== lockFile) await rm(join(folder, name), { recursive: true, force: true })
   }
+}
+
+/** Ends what an interrupted installer has started, as `venv` starts `pip`, because it writes on (Linux). */
+async function endLeftovers(folder: string): Promise<void> {
+  if (process.platform !== 'linux') return
+  // The kernel can't end a program whose disk hangs.
+  for (let tries = 0; tries < 100; tries += 1) {
+    const left = await findLeftovers(folder)
+    if (left.length === 0) return
+    left.forEach(kill)
+    await sleep(20)
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended, or belongs to another account.
+  }
+}
+
+/** The ids of processes whose command line names a file of the folder */
+async function findLeftovers(folder: string): Promise<number[]> {
+  const ids = (await readdir('/proc')).map(Number).filter((id) => id > 0 && id !== process.pid)
+  const isLeft = await Promise.all(
+    ids.map(async (id) => {
+      const line = await unlessGone(readFile(`/proc/${id}/cmdline`, 'utf8'), '')
+      return line.split('\0').some((part) => part.startsWith(`${folder}/`))
+    }),
+  )
+  return ids.filter((_, index) => isLeft[index])
 }
 
 /** Deletes a locked folder, which the next installer finds whole or not at all. */
