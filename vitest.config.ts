@@ -122,8 +122,8 @@ export default defineConfig({
             'server/test/metering/ledger-property.test.ts',
           ],
           env: {
-            APPLY_KILL_STEP: '1',
-            APPLY_PAIRS: '40',
+            APPLY_KILL_STEP: process.env['APPLY_KILL_STEP'] ?? '3',
+            APPLY_PAIRS: process.env['APPLY_PAIRS'] ?? '40',
             IDEMPOTENCY_HISTORIES: '100',
             LEDGER_RUNS: '10000',
           },

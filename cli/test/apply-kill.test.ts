@@ -8,9 +8,7 @@ import { joinClient } from '../../server/test/support/organizations.ts'
 import { startBrokenProxy } from './support/broken-proxy.ts'
 import { openShell } from './support/command.ts'
 import { startServerWithEngine } from './support/engine.ts'
-
-/** Every change is the moment of a kill in the slow tests, and every fifth otherwise. */
-const step = Number(process.env['APPLY_KILL_STEP'] ?? 5)
+import { killStep } from './support/kill-step.ts'
 
 /** Two states between which every kind of thing is added, changed, replaced and removed. */
 const states = (email: string) => [
@@ -63,7 +61,7 @@ test(
     const [first, second] = states(colleague.email)
     let kills = 0
     for (const answered of [false, true]) {
-      for (let at = 1; ; at += step) {
+      for (let at = 1; ; at += killStep) {
         await bring(first)
         await writeFile(path, stringify(second))
         let kill = () => {}
@@ -95,6 +93,6 @@ test(
         if (code === 0) break
       }
     }
-    expect(kills).toBeGreaterThan(20 / step)
+    expect(kills).toBeGreaterThan(20 / killStep)
   },
 )
