@@ -1,4 +1,4 @@
-// A cloud provider with OpenAI's API is an endpoint, as real servers are, and has ways of its own.
+// A cloud provider with OpenAI's API passes the tests of real servers, and two of its own.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { playEndpoint } from '../endpoints/play-endpoint.ts'
 import { registerClient } from '../support/client.ts'
@@ -42,7 +42,7 @@ test('what the provider refuses of a request reaches the caller in its words', a
   expect((await think({ max_completion_tokens: 4 })).status).toBe(200)
 })
 
-test('a limit of the account is told with its time; the account is not', async () => {
+test('a caller learns when the provider accepts requests again, and nothing about its account', async () => {
   const chat = await deploy('gpt-tiny')
   for (const isLimited of [false, true]) {
     provider.limit(isLimited)

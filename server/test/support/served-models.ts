@@ -24,25 +24,16 @@ export interface ServedModels {
 /** Starts a server for tests of clients. With `TEST_CLIENTS_OF=endpoint`, a cloud provider has its models. */
 export async function serveModels(): Promise<ServedModels> {
   await using cleanUp = new AsyncDisposableStack()
+  const settings = isOutside ? { RUNTIME: 'endpoints', ENDPOINT_NETWORKS: '127.0.0.0/8' } : {}
+  const server = cleanUp.adopt(await startTestServer({ settings }), (started) => started.close())
+  const client = await registerClient(server.url)
   if (isOutside) {
     const names = { chat: 'berth-tiny', embedding: 'berth-tiny-embedding' }
     const provider = cleanUp.adopt(await startCloudProvider(names), (started) => started.close())
-    const settings = { RUNTIME: 'endpoints', ENDPOINT_NETWORKS: '127.0.0.0/8' }
-    const server = cleanUp.adopt(await startTestServer({ settings }), (started) => started.close())
-    const client = await registerClient(server.url)
     const { url, key } = provider.chat
     await client.post('/api/v1/endpoints', { name: 'Cloud', base_url: `${url}/v1`, key })
-    return finish(server, client, cleanUp.move())
   }
-  const server = cleanUp.adopt(await startTestServer(), (started) => started.close())
-  return finish(server, await registerClient(server.url), cleanUp.move())
-}
-
-async function finish(
-  server: TestServer,
-  client: Client,
-  cleanUp: AsyncDisposableStack,
-): Promise<ServedModels> {
   const [{ id }] = await Promise.all([deploy(client, chatModel), deploy(client, embeddingModel)])
-  return { server, client, id, close: () => cleanUp.disposeAsync() }
+  const started = cleanUp.move()
+  return { server, client, id, close: () => started.disposeAsync() }
 }

@@ -47,7 +47,7 @@ export function createEndpointsRuntime({
   directory: EndpointDirectory
   clock: () => Date
 }): ModelRuntime {
-  /** What was found of the endpoints that were asked lately */
+  /** Whether the endpoints respond, as they did when they were last asked */
   const presences = new Map<string, { askedAt: number; access: EndpointAccess; isAway: Promise<boolean> }>()
 
   function isAway(id: string, access: EndpointAccess): Promise<boolean> {
@@ -61,9 +61,10 @@ export function createEndpointsRuntime({
   }
 
   async function observe(id: string | null, mayBeAway: boolean): Promise<EngineObservation> {
-    const access = id === null ? null : await directory.find(id)
-    if (id === null || access === null) {
-      presences.delete(id ?? '')
+    if (id === null) return { phase: 'absent' }
+    const access = await directory.find(id)
+    if (access === null) {
+      presences.delete(id)
       return { phase: 'absent' }
     }
     if (mayBeAway && (await isAway(id, access))) return { phase: 'unreachable', message: away }
