@@ -37,6 +37,10 @@ test('a running deployment that has no room for a larger instance stays Running,
       .filter({ hasText: /^(Running|Interrupted)$/ })
       .textContent(),
   ).toBe('Running')
+  // While the larger instance goes that found no room, the page polls often.
+  const listInstances = async () =>
+    (await (await page.request.get(`/api/v1/model-deployments/${id}`)).json()).instances
+  await expect.poll(listInstances).toMatchObject([{ status: 'running' }])
   expect(await countPolls(`/api/v1/model-deployments/${id}`)).toBeLessThanOrEqual(2)
 
   await page.goto('/deployments')
