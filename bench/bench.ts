@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { describeMachine, readLoadAverage, takeCores, awaitTurn } from './machine.ts'
 import { measure, prepareUpstream } from './measure.ts'
-import type { Bench, Sample } from './measure.ts'
+import type { Bench, Measurement } from './measure.ts'
 import { buildNative } from './native.ts'
 import { renderResults, writeResultsFile } from './results.ts'
 import type { Results } from './results.ts'
@@ -19,6 +19,8 @@ const roundsFile = join(import.meta.dirname, 'rounds.json')
 
 interface Options {
   rounds: number
+  /** Measurements of each target and workload in a round, alternating between the targets */
+  turns: number
   seconds: number
   quick: boolean
   workloads: readonly Workload[]
@@ -29,6 +31,7 @@ function readOptions() {
   const { values } = parseArgs({
     options: {
       rounds: { type: 'string', default: '5' },
+      turns: { type: 'string', default: '1' },
       seconds: { type: 'string', default: '5' },
       only: { type: 'string', multiple: true },
       target: { type: 'string', multiple: true },
@@ -39,6 +42,7 @@ function readOptions() {
   })
   const options: Options = {
     rounds: values.quick ? 1 : readNumber('--rounds', values.rounds),
+    turns: values.quick ? 1 : readNumber('--turns', values.turns),
     seconds: values.quick ? 1 : readNumber('--seconds', values.seconds),
     quick: values.quick,
     workloads: pick('--only', allWorkloads, values.only),
@@ -111,9 +115,13 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
     for (const workload of options.workloads) {
       await prepareUpstream(bench, workload)
       const inTurn = running.filter(({ target }) => takesPart(target, workload))
-      // Rotate the order in each round.
+      // Rotate the order in each round and turn.
       inTurn.push(...inTurn.splice(0, (round - 1) % inTurn.length))
-      for (const entrant of inTurn) await addSample(bench, options, results, { round, workload, entrant })
+      for (let turn = 1; turn <= options.turns; turn += 1) {
+        for (const entrant of inTurn)
+          await addSample(bench, options, results, { round, turn }, workload, entrant)
+        inTurn.push(...inTurn.splice(0, 1))
+      }
     }
     for (const entrant of running) await entrant.running.stop()
     results.ended = new Date().toISOString()
@@ -158,12 +166,14 @@ async function addSample(
   bench: Bench,
   options: Options,
   results: Results,
-  { round, workload, entrant }: { round: number; workload: Workload; entrant: RunningEntrant },
+  when: { round: number; turn: number },
+  workload: Workload,
+  entrant: RunningEntrant,
 ): Promise<void> {
-  const name = `round ${round}, ${workload.name}, ${entrant.target.name}`
+  const name = `round ${when.round}, ${workload.name}, ${entrant.target.name}`
   try {
     const sample = await takeSample(bench, options, workload, entrant)
-    results.samples.push({ round, ...sample })
+    results.samples.push({ ...when, ...sample })
     say(`${name}: ${describeSample(sample)}`)
   } catch (error) {
     const failure = `${name}: ${error instanceof Error ? error.message : String(error)}`
@@ -178,7 +188,7 @@ async function takeSample(
   options: Options,
   workload: Workload,
   { target, start, running }: RunningEntrant,
-): Promise<Omit<Sample, 'round'>> {
+): Promise<Measurement> {
   const times = timesOf(workload, options)
   if (workload.name !== 'idle') return measure(bench, workload, target.name, running, times)
   // Measure memory in a fresh process.
@@ -192,7 +202,7 @@ async function takeSample(
 
 function timesOf({ name }: Workload, { seconds }: Options) {
   // Percentiles need more requests.
-  return { warmup: Math.min(1, seconds), seconds: name === 'rate' ? seconds * 2 : seconds }
+  return { warmup: seconds / 5, seconds: name === 'rate' ? seconds * 2 : seconds }
 }
 
 /** Warms up a just-in-time compiler: complete responses, then streams. */
@@ -216,7 +226,7 @@ async function warmUp(
   }
 }
 
-function describeSample({ load, cpu, kilobytesPerStream, leftRunning }: Omit<Sample, 'round'>): string {
+function describeSample({ load, cpu, kilobytesPerStream, leftRunning }: Measurement): string {
   const { answers, events, seconds, errors, p50, p99 } = load
   const wrong = errors.status + errors.body + errors.broken
   return [

@@ -3,9 +3,10 @@ import { goals, judge } from './goals.ts'
 import type { Sample } from './measure.ts'
 import { median } from './samples.ts'
 
-function sample(round: number, target: string, cpu: number, errors = 0): Sample {
+function sample(turn: number, target: string, cpu: number, errors = 0): Sample {
   return {
-    round,
+    round: 1,
+    turn,
     workload: 'chat',
     target,
     cpu,
@@ -38,7 +39,7 @@ function sample(round: number, target: string, cpu: number, errors = 0): Sample 
 const [chat] = goals
 const rate = goals.find(({ workload }) => workload === 'rate')
 
-test('a ratio is computed within each round, and the median of the rounds counts', () => {
+test('a ratio is computed within each turn, and the median of the turns counts', () => {
   const samples = [
     sample(1, 'nginx', 1),
     sample(1, 'berth', 1),
@@ -47,10 +48,10 @@ test('a ratio is computed within each round, and the median of the rounds counts
     sample(3, 'nginx', 0.97),
     sample(3, 'berth', 1),
   ]
-  expect(judge(chat!, samples)).toEqual({ value: 0.5, range: [0.485, 0.5 / 0.96], rounds: 3 })
+  expect(judge(chat!, samples)).toEqual({ value: 0.5, range: [0.485, 0.5 / 0.96], turns: 3 })
 })
 
-test('a round with a wrong response, an idle core or a missing target does not count', () => {
+test('a turn with a wrong response, an idle core or a missing target does not count', () => {
   const samples = [
     sample(1, 'nginx', 1),
     sample(1, 'berth', 1, 1),
@@ -58,17 +59,17 @@ test('a round with a wrong response, an idle core or a missing target does not c
     sample(2, 'berth', 1),
     sample(3, 'berth', 1),
   ]
-  expect(judge(chat!, samples)).toEqual({ value: null, range: null, rounds: 0 })
+  expect(judge(chat!, samples)).toEqual({ value: null, range: null, turns: 0 })
 })
 
-test('an unsaturated round does not count when other processes used the core', () => {
-  const rounds = [0.2, 0.5].flatMap((coreBusy, index) =>
+test('an unsaturated turn does not count when other processes used the core', () => {
+  const turns = [0.2, 0.5].flatMap((coreBusy, index) =>
     ['nginx', 'berth'].map((target): Sample => {
       const quiet = sample(index + 1, target, 0.15)
       return { ...quiet, workload: 'rate', load: { ...quiet.load, coreBusy } }
     }),
   )
-  expect(judge(rate!, rounds).rounds).toBe(1)
+  expect(judge(rate!, turns).turns).toBe(1)
 })
 
 test('the median of an even count is the mean of the middle two, and of nothing null', () => {

@@ -11,25 +11,24 @@ export interface Goal {
   must: number
   aim: number
   decimals: number
-  /** Targets that a round must include */
+  /** Targets that a turn must include */
   needs: string[]
-  /** A workload of the same round with which Berth's figure is compared */
+  /** A workload of the same turn with which Berth's figure is compared */
   beside?: WorkloadName
-  /** Berth's figure in one round */
-  of: (round: Round) => number
+  /** Berth's figure in one turn */
+  of: (turn: Turn) => number
 }
 
-/** The samples of one round by target, of the goal's workload or another one. A missing target throws. */
-type Round = (target: string, workload?: WorkloadName) => Sample
+/** The samples of one turn by target, of the goal's workload or another one. A missing target throws. */
+type Turn = (target: string, workload?: WorkloadName) => Sample
 
 const berth = 'berth'
 const cpuPerAnswer = ({ cpu, load }: Sample) => cpu / load.answers
 const cpuPerEvent = ({ cpu, load }: Sample) => cpu / load.events
 const rate = ({ load }: Sample) => load.answers / load.seconds
 const milliseconds = (microseconds: number) => microseconds / 1000
-const againstNginx = (of: (sample: Sample) => number) => (round: Round) =>
-  of(round('nginx')) / of(round(berth))
-const addedP99 = (round: Round) => milliseconds(round(berth).load.p99 - round('direct').load.p99)
+const againstNginx = (of: (sample: Sample) => number) => (turn: Turn) => of(turn('nginx')) / of(turn(berth))
+const addedP99 = (turn: Turn) => milliseconds(turn(berth).load.p99 - turn('direct').load.p99)
 
 function ratioToNginx(workload: WorkloadName, title: string, must: number, aim: number): Goal {
   return {
@@ -44,17 +43,25 @@ function ratioToNginx(workload: WorkloadName, title: string, must: number, aim: 
   }
 }
 
-/** CPU time beside a program of node:http and undici that forwards without looking. */
-function ratioToUndici(workload: WorkloadName, title: string, most: number): Goal {
+const others = { undici: 'a blind node:http and undici', earlier: 'that of the earlier version' } as const
+
+/** CPU time beside a program of node:http and undici that forwards without looking, or an earlier Berth. */
+function ratioTo(
+  other: keyof typeof others,
+  workload: WorkloadName,
+  title: string,
+  must: number,
+  aim = must,
+): Goal {
   return {
-    title: `${title}: CPU, ours ÷ a blind node:http and undici`,
+    title: `${title}: CPU, ours ÷ ${others[other]}`,
     workload,
     better: 'less',
-    must: most,
-    aim: most,
+    must,
+    aim,
     decimals: 2,
-    needs: [berth, 'undici'],
-    of: (round) => cpuPerAnswer(round(berth)) / cpuPerAnswer(round('undici')),
+    needs: [berth, other],
+    of: (turn) => cpuPerAnswer(turn(berth)) / cpuPerAnswer(turn(other)),
   }
 }
 
@@ -68,7 +75,7 @@ function ratioToPeers(workload: WorkloadName, title: string, peers: readonly str
     aim: 1,
     decimals: 2,
     needs: [berth, ...peers],
-    of: (round) => rate(round(berth)) / Math.max(...peers.map((peer) => rate(round(peer)))),
+    of: (turn) => rate(turn(berth)) / Math.max(...peers.map((peer) => rate(turn(peer)))),
   }
 }
 
@@ -83,7 +90,7 @@ function ratioToChat(workload: WorkloadName, beside: WorkloadName, title: string
     aim: 1.15,
     decimals: 2,
     needs: [berth],
-    of: (round) => cpuPerAnswer(round(berth)) / cpuPerAnswer(round(berth, beside)),
+    of: (turn) => cpuPerAnswer(turn(berth)) / cpuPerAnswer(turn(berth, beside)),
   }
 }
 
@@ -91,16 +98,19 @@ const peers = ['smg', 'vllm-router', 'portkey', 'litellm']
 
 export const goals: readonly Goal[] = [
   ratioToNginx('chat', '1 KB chat', 0.4, 0.55),
-  ratioToUndici('chat', '1 KB chat', 1),
+  ratioTo('undici', 'chat', '1 KB chat', 1),
   ratioToPeers('chat', '1 KB chat', peers),
+  ratioTo('earlier', 'chat', '1 KB chat', 1.1, 1),
   ratioToNginx('embeddings', '100 KB embeddings answer', 0.6, 0.9),
   ratioToNginx('prompt', '33 KB prompt', 0.25, 0.35),
-  ratioToUndici('prompt', '33 KB prompt', 1),
+  ratioTo('undici', 'prompt', '33 KB prompt', 1),
   ratioToPeers('prompt', '33 KB prompt', peers),
-  ratioToUndici('document', '1 MB prompt', 1),
+  ratioTo('earlier', 'prompt', '33 KB prompt', 1.1, 1),
+  ratioTo('undici', 'document', '1 MB prompt', 1),
   ratioToNginx('stream', 'unpaced streams', 0.45, 1),
-  ratioToUndici('stream', 'unpaced streams', 0.55),
+  ratioTo('undici', 'stream', 'unpaced streams', 0.55),
   ratioToPeers('stream', 'unpaced streams', peers),
+  ratioTo('earlier', 'stream', 'unpaced streams', 1.1, 1),
   {
     title: "500 requests/s: p50 over nginx's, ms",
     workload: 'rate',
@@ -109,7 +119,7 @@ export const goals: readonly Goal[] = [
     aim: 0.05,
     decimals: 3,
     needs: [berth, 'nginx'],
-    of: (round) => milliseconds(round(berth).load.p50 - round('nginx').load.p50),
+    of: (turn) => milliseconds(turn(berth).load.p50 - turn('nginx').load.p50),
   },
   {
     title: '500 requests/s: added p99, ms',
@@ -144,7 +154,7 @@ export const goals: readonly Goal[] = [
     aim: 1.5,
     decimals: 2,
     needs: [berth],
-    of: (round) => round(berth).load.p99 / (round(berth).steadyP99 ?? Number.NaN),
+    of: (turn) => turn(berth).load.p99 / (turn(berth).steadyP99 ?? Number.NaN),
   },
   {
     title: '2,000 idle streams: KB each',
@@ -154,7 +164,7 @@ export const goals: readonly Goal[] = [
     aim: 18,
     decimals: 1,
     needs: [berth],
-    of: (round) => round(berth).kilobytesPerStream ?? Number.NaN,
+    of: (turn) => turn(berth).kilobytesPerStream ?? Number.NaN,
   },
   {
     title: '2,000 callers left: engine requests still running after 1 s',
@@ -164,7 +174,7 @@ export const goals: readonly Goal[] = [
     aim: 0,
     decimals: 0,
     needs: [berth],
-    of: (round) => round(berth).leftRunning ?? Number.NaN,
+    of: (turn) => turn(berth).leftRunning ?? Number.NaN,
   },
   ratioToChat('responses', 'chat', '/v1/responses'),
   ratioToChat('responses-stream', 'stream', '/v1/responses, streamed'),
@@ -178,16 +188,16 @@ function listValid(name: WorkloadName, samples: readonly Sample[]): Sample[] {
   return samples.filter((sample) => sample.workload === name && isValid(sample, workload))
 }
 
-/** The median, range and number of the rounds in which all samples of the goal are valid. */
+/** The median, range and number of the turns in which all samples of the goal are valid. */
 export function judge(
   { workload: name, beside, needs, of }: Goal,
   samples: readonly Sample[],
-): { value: number | null; range: [number, number] | null; rounds: number } {
+): { value: number | null; range: [number, number] | null; turns: number } {
   const names = [name, ...(beside === undefined ? [] : [beside])]
   const valid = names.flatMap((each) => listValid(each, samples))
-  const values = [...Map.groupBy(valid, ({ round }) => round).values()].flatMap((round) => {
+  const values = [...Map.groupBy(valid, ({ round, turn }) => `${round}.${turn}`).values()].flatMap((turn) => {
     const find = (target: string, of = name) =>
-      round.find((sample) => sample.target === target && sample.workload === of)
+      turn.find((sample) => sample.target === target && sample.workload === of)
     if (!needs.every((target) => names.every((each) => find(target, each)))) return []
     const value = of((target, workload) => {
       const sample = find(target, workload)
@@ -199,6 +209,6 @@ export function judge(
   return {
     value: median(values),
     range: values.length === 0 ? null : [Math.min(...values), Math.max(...values)],
-    rounds: values.length,
+    turns: values.length,
   }
 }

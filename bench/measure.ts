@@ -8,9 +8,8 @@ import { probe } from './probe.ts'
 import type { Running } from './target.ts'
 import type { Workload, WorkloadName } from './workloads.ts'
 
-/** One workload on one target in one round. */
-export interface Sample {
-  round: number
+/** One workload on one target. */
+export interface Measurement {
   workload: WorkloadName
   target: string
   load: LoadResult
@@ -25,6 +24,12 @@ export interface Sample {
   leftRunning: number | null
   /** The 99th percentile before the silence, in microseconds, or null if not measured */
   steadyP99: number | null
+}
+
+/** A measurement in one turn of a round. */
+export interface Sample extends Measurement {
+  round: number
+  turn: number
 }
 
 export interface Bench {
@@ -66,7 +71,7 @@ export async function measure(
   target: string,
   running: Running,
   times: Times,
-): Promise<Omit<Sample, 'round'>> {
+): Promise<Measurement> {
   const { upstream, cores } = bench
   const port = 'whole' in workload.answer ? running.ports.whole : running.ports.stream
   const requestFile = join(bench.folder, `request-${target}-${workload.name}`)
@@ -100,7 +105,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
-interface Findings extends Pick<Sample, 'kilobytesPerStream' | 'leftRunning' | 'steadyP99'> {
+interface Findings extends Pick<Measurement, 'kilobytesPerStream' | 'leftRunning' | 'steadyP99'> {
   result: LoadResult
 }
 

@@ -58,7 +58,7 @@ export async function writeResultsFile(results: Results): Promise<void> {
 
 ${facts.map((fact) => `- ${fact}`).join('\n')}
 
-Medians of the rounds; ratios are computed within each round. \`README.md\` explains each figure.
+Medians of the turns; ratios are computed within each turn. \`README.md\` explains each figure.
 
 ${renderResults(results)}
 ${notes}`
@@ -66,9 +66,11 @@ ${notes}`
 }
 
 function renderGoals(samples: readonly Sample[]): string {
-  const measured = goals.filter((goal) => samples.some(({ workload }) => workload === goal.workload))
+  const measured = goals.filter(({ workload, needs }) =>
+    needs.every((name) => samples.some((sample) => sample.workload === workload && sample.target === name)),
+  )
   const rows = measured.map((goal) => {
-    const { value, range, rounds } = judge(goal, samples)
+    const { value, range, turns } = judge(goal, samples)
     const passes = (limit: number) =>
       value === null ? '' : (goal.better === 'more' ? value >= limit : value <= limit) ? 'yes' : 'NO'
     const show = (number: number) => number.toFixed(goal.decimals)
@@ -76,14 +78,14 @@ function renderGoals(samples: readonly Sample[]): string {
       goal.title,
       value === null ? '-' : show(value),
       range === null ? '-' : `${show(range[0])} to ${show(range[1])}`,
-      String(rounds),
+      String(turns),
       show(goal.must),
       passes(goal.must),
       show(goal.aim),
       passes(goal.aim),
     ]
   })
-  return table(['workload', 'Berth', 'range', 'rounds', 'must', 'reached', 'aim', 'reached'], rows)
+  return table(['workload', 'Berth', 'range', 'turns', 'must', 'reached', 'aim', 'reached'], rows)
 }
 
 interface Column {
@@ -150,7 +152,7 @@ function renderWorkload(workload: Workload, samples: readonly Sample[]): string 
     const own = samples.filter((sample) => sample.workload === workload.name && sample.target === name)
     if (own.length === 0) return []
     const valid = own.filter((sample) => isValid(sample, workload))
-    // If every round was discarded, show its figures with a mark.
+    // If every turn was discarded, show its figures with a mark.
     const used = valid.length > 0 ? valid : own
     const cells = shown.map(({ decimals, of }) => {
       const value = median(used.map(of).filter((number) => number !== null && Number.isFinite(number)))
@@ -166,7 +168,7 @@ function renderWorkload(workload: Workload, samples: readonly Sample[]): string 
   })
   const heading = `### ${workload.title}${saturating ? ', closed loop' : ''}`
   const ceiling = saturating ? `\n\n${describeCeiling(workload, samples)}` : ''
-  return `${heading}\n\n${table(['target', ...shown.map(({ title }) => title), 'rounds kept', ''], rows)}${ceiling}`
+  return `${heading}\n\n${table(['target', ...shown.map(({ title }) => title), 'turns kept', ''], rows)}${ceiling}`
 }
 
 /** Shows that the load's core is no bottleneck: its CPU time per response and the busiest target's rate. */

@@ -43,6 +43,12 @@ export const targets: readonly Target[] = [
     prepare: (around) => startBerth(around, 'fast-path'),
   },
   {
+    name: 'berth-unlogged',
+    title: 'Berth without its request log',
+    warmup: 8,
+    prepare: (around) => startBerth(around, 'request-log'),
+  },
+  {
     name: 'earlier',
     title: 'Berth, earlier',
     warmup: 8,

@@ -25,25 +25,35 @@ const models = ['berth-tiny', 'berth-tiny-embedding', 'berth-tiny']
 export interface BerthSetting {
   databaseUrl: string
   cookie: string
-  /** Starts a server, whose Node has these flags besides its own. */
-  start(flags?: readonly string[]): Promise<Running & { logFile: string }>
+  /** Starts a server, with its own flags and settings besides those of all. */
+  start(own?: Own): Promise<Running & { logFile: string }>
 }
+
+interface Own {
+  flags?: readonly string[]
+  settings?: Readonly<Record<string, string>>
+}
+
+/** How to start Berth without a part. A module of `../without` replaces the client or the fast path. */
+const parts = {
+  client: { flags: [`--import=${import.meta.resolve('../without/replace.ts')}?client`] },
+  'fast-path': { flags: [`--import=${import.meta.resolve('../without/replace.ts')}?fast-path`] },
+  'request-log': { settings: { REQUEST_LOG_RETENTION: 'off' } },
+} as const satisfies Record<string, Own>
 
 /** One setting for all targets of a run */
 const settings = new WeakMap<AsyncDisposableStack, Promise<BerthSetting>>()
 
-/** Starts Berth, or Berth without a part: a module of `../without` replaces it. */
+/** Starts Berth, or Berth without a part. */
 export async function startBerth(
   surroundings: Surroundings,
-  without?: 'client' | 'fast-path',
+  without?: keyof typeof parts,
 ): Promise<() => Promise<Running>> {
   const { cleanup } = surroundings
   const preparing = settings.get(cleanup) ?? prepareBerth(surroundings)
   settings.set(cleanup, preparing)
   const setting = await preparing
-  const flags =
-    without === undefined ? [] : [`--import=${import.meta.resolve('../without/replace.ts')}?${without}`]
-  return () => setting.start(flags)
+  return () => setting.start(without && parts[without])
 }
 
 /**
@@ -67,14 +77,14 @@ export async function prepareBerth({
     BILLING_TRIAL_MAX_ACTIVE: '3',
     VLLM_COMMAND: await writeVllm(dataDirectory),
   }
-  const run = async (role: 'all' | 'api', core: number, flags: readonly string[] = []) => {
+  const run = async (role: 'all' | 'api', core: number, { flags = [], settings = {} }: Own = {}) => {
     const port = await getPort({ host: '127.0.0.1' })
     const program = startProgram({
       name: `berth-${role}`,
       core,
       folder: dataDirectory,
       cleanup,
-      env: { ...env, ROLE: role, PORT: String(port) },
+      env: { ...env, ...settings, ROLE: role, PORT: String(port) },
       command: process.execPath,
       args: [...startFlags, ...flags, server],
     })
@@ -89,8 +99,8 @@ export async function prepareBerth({
   return {
     databaseUrl,
     cookie,
-    async start(flags) {
-      const { program, port } = await run('api', cores.gateway, flags)
+    async start(own) {
+      const { program, port } = await run('api', cores.gateway, own)
       return {
         pids: [program.pid],
         // PostgreSQL's backends are children of the process with the folder on its command line.
