@@ -1,14 +1,14 @@
 import { execFile, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:fs'
-import { open, readFile, readdir, readlink, realpath, stat, writeFile } from 'node:fs/promises'
+import { open, readlink, realpath, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
-import pLimit from 'p-limit'
 import { findShortage } from '../../../../base/local-shortage.ts'
 import { hasErrorCode, readJson, readKernelFile, unlessGone } from '../files.ts'
+import { readArguments, readStatus, searchProcesses } from '../linux-processes.ts'
 import { engineAccount } from './containment.ts'
 import type { EngineRights } from './containment.ts'
 import { pickEnvironment } from './engine-environment.ts'
@@ -38,8 +38,6 @@ export interface EngineProcess {
   nonce: string | null
 }
 
-/** Of `/proc`: with few file descriptors, the files of all processes would use them up. */
-const filesAtOnce = 8
 /** So often, at this distance, a process may show no arguments. */
 const mostEmptyReads = 50
 const emptyReadPauseMs = 20
@@ -172,17 +170,14 @@ interface Command {
 }
 
 async function listLinuxCommands(stateDirectory: string): Promise<Command[]> {
-  const [ids, isInSession] = await Promise.all([readdir('/proc'), openSession(stateDirectory)])
-  const pids = ids.filter((name) => /^\d+$/.test(name)).map(Number)
-  const limit = pLimit(filesAtOnce)
-  const commands = await limit.map(pids, async (pid) => {
+  const isInSession = await openSession(stateDirectory)
+  return searchProcesses(async (pid) => {
     const args = await readArguments(pid)
     if (args === null) return []
     const folder = (await readFolder(pid)) ?? ((await isInSession(pid)) ? stateDirectory : null)
     const isEngine = folder !== null || args.includes('--state-dir')
     return isEngine && !(await hasExited(pid)) ? [{ pid, args, folder }] : []
   })
-  return commands.flat()
 }
 
 /** Finds the last engine's session: vLLM's processes lose their environment and may outlive their parents. */
@@ -210,21 +205,10 @@ async function readFolder(pid: number): Promise<string | null> {
   return variable?.slice(folderVariable.length + 1) ?? null
 }
 
-async function readArguments(pid: number): Promise<string[] | null> {
-  const line = await unlessGone(readFile(`/proc/${pid}/cmdline`, 'utf8'), null)
-  return line?.split('\0') ?? null
-}
-
 /** True if a process has exited, reaped or not. */
 async function hasExited(pid: number): Promise<boolean> {
   const [state = ''] = await readStatus(pid)
   return ['', 'Z', 'X'].includes(state)
-}
-
-/** State, parent, process group, session and more, from proc_pid_stat(5). Empty if the process has ended. */
-async function readStatus(pid: number): Promise<string[]> {
-  const stat = await readKernelFile(`/proc/${pid}/stat`)
-  return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
 async function listCommands(selection: string[]): Promise<Command[]> {

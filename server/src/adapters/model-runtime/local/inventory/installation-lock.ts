@@ -1,7 +1,8 @@
-import { mkdir, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hasErrorCode, readJson, unlessGone, writeJson } from '../files.ts'
+import { readArguments, readStatus, searchProcesses } from '../linux-processes.ts'
 
 /** Names the process that installs into a folder, or deletes it. */
 const lockFile = 'berth-installing.json'
@@ -77,15 +78,11 @@ function kill(pid: number): void {
 }
 
 /** The ids of processes whose command line names a file of the folder */
-async function findLeftovers(folder: string): Promise<number[]> {
-  const ids = (await readdir('/proc')).map(Number).filter((id) => id > 0 && id !== process.pid)
-  const isLeft = await Promise.all(
-    ids.map(async (id) => {
-      const line = await unlessGone(readFile(`/proc/${id}/cmdline`, 'utf8'), '')
-      return line.split('\0').some((part) => part.startsWith(`${folder}/`))
-    }),
-  )
-  return ids.filter((_, index) => isLeft[index])
+function findLeftovers(folder: string): Promise<number[]> {
+  return searchProcesses(async (pid) => {
+    const args = (await readArguments(pid)) ?? []
+    return pid !== process.pid && args.some((part) => part.startsWith(`${folder}/`)) ? [pid] : []
+  })
 }
 
 /** Deletes a locked folder, which the next installer finds whole or not at all. */
@@ -105,9 +102,8 @@ export async function unlockInstallation(folder: string): Promise<void> {
 
 /** When a process started, because its id alone may have been reused; empty without a process */
 async function readStart(pid: number): Promise<string> {
-  const text = await unlessGone(readFile(`/proc/${pid}/stat`, 'utf8'), '')
   if (process.platform !== 'linux') return isAlive(pid) ? 'alive' : ''
-  return text === '' ? '' : (text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? '')
+  return (await readStatus(pid))[19] ?? ''
 }
 
 function isAlive(pid: number): boolean {
