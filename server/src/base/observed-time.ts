@@ -5,6 +5,28 @@ const longestGapMilliseconds = 10_000
 /** A clock that moves this much more than the monotonic one was set. */
 const leastStepMilliseconds = 1_000
 
+/** A jump of the clock, and the time after it */
+interface Jump {
+  until: number
+  milliseconds: number
+}
+
+/**
+ * Removes the last jumps ahead, as far as the clock was set back to `now`. They would count for what begins
+ * now, because their times come again.
+ */
+function takeBack(jumps: Jump[], milliseconds: number, now: number): void {
+  let left = milliseconds
+  for (let index = jumps.length - 1; index >= 0 && left > 0; index -= 1) {
+    const jump = jumps[index]!
+    if (jump.milliseconds < 0) continue
+    const taken = Math.min(jump.milliseconds, left)
+    left -= taken
+    if (taken === jump.milliseconds) jumps.splice(index, 1)
+    else jumps[index] = { until: Math.min(jump.until, now), milliseconds: jump.milliseconds - taken }
+  }
+}
+
 /** Measures a wait without unobserved time, so that no timeout ends by a set clock or a suspended laptop. */
 export class ObservedTime {
   readonly #now: () => number
@@ -12,9 +34,9 @@ export class ObservedTime {
   readonly #timer: NodeJS.Timeout
   #last: number
   /** The unobserved gaps: the time at their end and their length; negative when the clock was set back */
-  readonly #gaps: { until: number; milliseconds: number }[] = []
-  /** How far the clock was set ahead, and the time after each step */
-  readonly #steps: { until: number; milliseconds: number }[] = []
+  readonly #gaps: Jump[] = []
+  /** How far the clock was set ahead, and the first time after each step */
+  readonly #steps: Jump[] = []
   /** The clock beyond the monotonic one at the last observation */
   #lead: number
 
@@ -54,14 +76,22 @@ export class ObservedTime {
 
   #observe(): void {
     const now = this.#now()
-    const milliseconds = now - this.#last
+    const last = this.#last
+    const milliseconds = now - last
     this.#last = now
     const lead = now - this.#monotonic()
-    if (lead - this.#lead > leastStepMilliseconds) {
-      this.#steps.push({ until: now, milliseconds: lead - this.#lead })
+    const step = lead - this.#lead
+    this.#lead = lead
+    if (step < -leastStepMilliseconds) {
+      takeBack(this.#steps, -step, now)
+      takeBack(this.#gaps, -step, now)
+    }
+    if (step > leastStepMilliseconds) {
+      // The clock was set at any time since the last observation. What began afterwards is not concerned.
+      const until = last + Math.max(step, milliseconds - step)
+      this.#steps.push({ until, milliseconds: step })
       if (this.#steps.length > 1000) this.#steps.shift()
     }
-    this.#lead = lead
     if (milliseconds < 0 || milliseconds > longestGapMilliseconds) {
       this.#gaps.push({ until: now, milliseconds })
       // A wait is shorter than a thousand gaps.
