@@ -80,7 +80,8 @@ export async function createBudget(
       throw new ApplicationError('budget_exists', message)
     }
     const details = { scope: scope.scope, scope_id: scope.scopeId, ...terms }
-    await recordAction(transaction, viewer, 'budget.created', { target: toTarget(inserted), details })
+    const target = await describeTarget(transaction, inserted)
+    await recordAction(transaction, viewer, 'budget.created', { target, details })
     await deps.jobs.enqueue(transaction, 'check-budgets', null)
     return inserted
   })
@@ -103,7 +104,8 @@ export async function changeBudget(
     const before = { monthly_limit: formatDecimal(budget.monthly_limit), at_limit: budget.at_limit }
     if (terms.monthly_limit === before.monthly_limit && terms.at_limit === before.at_limit) return budget
     const details = { ...terms, before }
-    await recordAction(transaction, viewer, 'budget.updated', { target: toTarget(budget), details })
+    const target = await describeTarget(transaction, budget)
+    await recordAction(transaction, viewer, 'budget.updated', { target, details })
     await deps.jobs.enqueue(transaction, 'check-budgets', null)
     // The check decides again whether it is exhausted.
     return updateBudget(transaction, id, { ...terms, exhausted_until: null, updated_at: deps.clock() })
@@ -115,7 +117,8 @@ export async function changeBudget(
 export async function removeBudget({ db }: Deps, viewer: Viewer, id: number): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     const budget = await getLockedBudget(transaction, viewer, id)
-    await recordAction(transaction, viewer, 'budget.deleted', { target: toTarget(budget) })
+    const target = await describeTarget(transaction, budget)
+    await recordAction(transaction, viewer, 'budget.deleted', { target })
     await deleteBudget(transaction, id)
   })
 }
@@ -171,6 +174,8 @@ function invalidScope(scope: BudgetScope): ApplicationError {
   return invalidField('scope_id', scopeRules[scope], 'invalid_value')
 }
 
-function toTarget({ id, scope }: Budget) {
-  return { type: 'budget', id, name: scope } as const
+/** The budget as a target of the audit log, with the name of what it limits */
+async function describeTarget(db: Database, { id }: Budget) {
+  const names = await listScopeNames(db, [id])
+  return { type: 'budget', id, name: names.get(id) ?? null } as const
 }

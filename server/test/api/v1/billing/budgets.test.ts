@@ -308,6 +308,8 @@ describe('/v1/billing/budgets', () => {
     const scope = { scope: 'team', scope_id: teamId }
     const budget = await addBudget({ ...scope, at_limit: 'notify' })
     expect(budget).toMatchObject({ ...scope, scope_name: 'Research', spent: '0' })
+    const [entry] = (await owner.get('/v1/organization/audit-log')).body.items
+    expect(entry).toMatchObject({ action: 'budget.created', target: { type: 'budget', name: 'Research' } })
     advance(90 * minute)
     // A check of the worker could come between the two lists.
     await checkBudgets(server.application)
