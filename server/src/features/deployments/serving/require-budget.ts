@@ -13,13 +13,14 @@ import { findUsageTeam } from './usage-team.ts'
 export function requireBudget<Each extends DeploymentOwnership>(
   { viewer, member }: Asker,
   deployments: readonly Each[],
-  now: Date,
+  clock: () => Date,
 ): readonly Each[] {
   const person = member ?? viewer
   const isBlocked = person.standings.some(
     ({ callsBlockedUntil, exhaustedTeams }) => callsBlockedUntil !== null || exhaustedTeams.length > 0,
   )
   if (!isBlocked) return deployments
+  const now = clock()
   const allowed = deployments.filter((deployment) => findExhausted(person, deployment, now) === null)
   if (allowed.length > 0 || deployments.length === 0) return allowed
   const { scope, until } = findExhausted(person, deployments[0]!, now)!

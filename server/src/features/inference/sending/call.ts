@@ -161,7 +161,7 @@ class Call implements HeldCallSteps, Fallback {
     const caller = this.#caller
     const persons = personsOf(caller.asker)
     const allowed = requireCallable(persons, found, () => modelNotFound(request.model))
-    const callable = requireBudget(caller.asker, allowed, this.#deps.clock())
+    const callable = requireBudget(caller.asker, allowed, this.#deps.clock)
     caller.request.bodyHold?.reachedModel()
     requireModelType(callable[0]!, this.#route.protocol)
     refuseFields(request, callable)

@@ -51,7 +51,7 @@ export async function findTargets(
   )
   if (after > 0 && found.length === 0) return []
   const now = deps.clock()
-  const all = listCandidates(asker, found, model, now)
+  const all = listCandidates(deps, asker, found, model)
   const order = all.some(({ aliasOrder }) => aliasOrder !== null)
     ? Math.min(...all.map(({ aliasOrder }) => aliasOrder ?? Infinity))
     : null
@@ -73,13 +73,13 @@ export async function findTargets(
 
 /** The deployments that may serve the asker's requests. Throws the refusal if there are none. */
 function listCandidates(
+  { clock }: Pick<Deps, 'clock'>,
   asker: Asker,
   found: readonly ServingDeployment[],
   model: string,
-  now: Date,
 ): readonly ServingDeployment[] {
   const callable = requireCallable(personsOf(asker), found, () => modelNotFound(model))
-  return requireBudget(asker, callable, now)
+  return requireBudget(asker, callable, clock)
 }
 
 /** The error for requests to a deployment that neither serves nor sleeps. */
