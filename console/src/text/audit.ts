@@ -39,13 +39,17 @@ export const audit = {
   target: 'Concerns',
   /** Kinds of targets; a new kind shows its name */
   targets: {
+    budget: 'Budget',
     deployment: 'Deployment',
+    endpoint: 'Endpoint',
     invitation: 'Invitation',
     member: 'Member',
     model: 'Model',
     organization: 'Organization',
+    payment_method: 'Card',
     route: 'Route',
     session: 'Session',
+    team: 'Team',
     user: 'Account',
   } as Record<string, string>,
   /** Names of details */

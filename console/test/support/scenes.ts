@@ -988,7 +988,7 @@ export const scenes: readonly Scene[] = [
     'server-health': async (page) => {
       await page.route('**/v1/installation/health', showAnomaly)
       await page.goto('/server/health')
-      await see(page.getByText('missing_span'))
+      await see(page.getByText('Missing usage time'))
     },
     'server-organizations': async (page) => {
       await page.goto('/server/organizations')

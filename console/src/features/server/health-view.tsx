@@ -92,7 +92,7 @@ function Anomalies({ anomalies }: Pick<InstallationHealth, 'anomalies'>) {
         >
           {anomalies.map(({ kind, organization_id: id, opened_at: openedAt }, row) => (
             <tr key={row}>
-              <Cell className="font-medium">{kind}</Cell>
+              <Cell className="font-medium">{text.findings.anomalyKind(kind)}</Cell>
               <Cell>{id ?? words.ofNobody}</Cell>
               <Cell className="whitespace-nowrap text-muted">{formatMoment(openedAt)}</Cell>
             </tr>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describeFacts } from './describe-facts.ts'
+import { describeFacts, listFacts } from './describe-facts.ts'
 
 test('details are in the words of the console, not of the database', () => {
   const details = {
@@ -44,4 +44,12 @@ test('the value before a change stands beside the one after it', () => {
     'Minimum context: none → 8192',
     'Engine options:  → Seed: 1',
   ])
+})
+
+test('only the open entry has ids', () => {
+  const details = { scope: 'team', scope_id: 4 }
+  expect(describeFacts(details)).toEqual(['Scope: team'])
+  expect(listFacts(details)).toContainEqual({ name: 'Scope id', value: '4' })
+  const nested = { team: { name: 'Research', team_id: 4 } }
+  expect(listFacts(nested)).toEqual([{ name: 'Team', value: 'Name: Research, Team id: 4' }])
 })

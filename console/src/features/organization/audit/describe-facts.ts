@@ -34,10 +34,14 @@ function joinBefore({ before, ...details }: Readonly<Record<string, unknown>>): 
   return Object.fromEntries(entries)
 }
 
-/** The details of an action, each as one text such as `Plan: Trial → Pay as you go`. */
+/** Details without ids, each as one text such as `Plan: Trial → Pay as you go`. */
 export function describeFacts(details: Readonly<Record<string, unknown>>): string[] {
-  return listFacts(details).map(({ name, value }) => `${name}: ${value}`)
+  const told = Object.entries(details).filter(([name]) => !name.endsWith('_id'))
+  return toTexts(Object.fromEntries(told))
 }
+
+const toTexts = (details: Readonly<Record<string, unknown>>): string[] =>
+  listFacts(details).map(({ name, value }) => `${name}: ${value}`)
 
 function describe(name: string, value: unknown): string {
   if (value === null) return nothing
@@ -47,7 +51,7 @@ function describe(name: string, value: unknown): string {
     if ('from' in value && 'to' in value) {
       return `${describe(name, value.from)} → ${describe(name, value.to)}`
     }
-    return describeFacts({ ...value }).join(', ')
+    return toTexts({ ...value }).join(', ')
   }
   if (typeof value === 'string') return values[name]?.[value] ?? value
   return JSON.stringify(value)
