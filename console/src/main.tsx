@@ -36,9 +36,7 @@ void router.load().finally(() => startTransition(render))
 
 function render() {
   dropEarlyResponses()
-  const root = document.getElementById('root')
-  if (!root) throw new Error('index.html has no #root.')
-  createRoot(root).render(
+  createRoot(document.getElementById('root')!).render(
     <StrictMode>
       <QueryClientProvider client={queryClient}>
         <ToastProvider>

@@ -120,11 +120,11 @@ test('code that a newer console no longer has shows an error with a reload', asy
   const { page, allowPageErrors } = await site.visit()
   allowPageErrors(/status of 404|dynamically imported module/)
   await registerByApi(page, createPerson())
-  await page.goto('/playground')
-  await see(page.getByRole('link', { name: 'Choose a model' }))
-
+  // An idle page loads this code ahead.
   const part = '**/assets/commands-*.js'
   await page.route(part, (route) => route.fulfill({ status: 404 }))
+  await page.goto('/playground')
+  await see(page.getByRole('link', { name: 'Choose a model' }))
   await page.keyboard.press('Control+k')
   await see(page.getByText('Something went wrong on this page.'))
   await page.unroute(part)

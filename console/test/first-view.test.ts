@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
@@ -12,6 +13,21 @@ const site = useConsole(startConsoleTestServer)
 const mostBytes = { firstView: 115_000, withIdleCode: 170_000 }
 /** What a page may ask the API before it shows its content, and until it is idle */
 const mostRequests = { beforeContent: 8, untilIdle: 12 }
+
+/** How far the content of a page may move while it loads: what web.dev calls good */
+const mostShift = 0.1
+
+/** A move of content, with the beginnings of what moved */
+interface Shift {
+  value: number
+  moved: string[]
+}
+
+/** An entry of the Layout Instability API */
+interface LayoutShift extends PerformanceEntry {
+  value: number
+  sources: { node: Node | null }[]
+}
 
 /** What each page is there for, by its path */
 function listContents(page: Page, id: string): [path: string, content: Locator][] {
@@ -76,6 +92,35 @@ test('each page shows its content with the responses to its first 8 requests', a
     await see(shown)
     later.resolve()
     await page.unrouteAll({ behavior: 'ignoreErrors' })
+  }
+  await page.request.delete(`/api/v1/model-deployments/${id}`)
+})
+
+test('nothing moves on a phone while a page loads', async () => {
+  const { page } = await site.visit({ viewport: { width: 412, height: 823 } })
+  await registerByApi(page, createPerson())
+  const id = await deployByApi(page)
+  await page.addInitScript(() => {
+    const shifts: Shift[] = []
+    Object.assign(window, { shifts })
+    new PerformanceObserver((list) => {
+      for (const { value, sources } of list.getEntries() as LayoutShift[]) {
+        shifts.push({ value, moved: sources.map(({ node }) => node?.textContent?.slice(0, 60) ?? '') })
+      }
+    }).observe({ type: 'layout-shift', buffered: true })
+  })
+  // Each request takes as long as on a mobile network, so that a page first shows what it has.
+  await page.route(isOfApi, async (route) => {
+    await delay(150)
+    await route.continue().catch(() => undefined)
+  })
+  for (const [path, shown] of listContents(page, id)) {
+    await page.goto(path)
+    await see(shown)
+    await page.waitForLoadState('networkidle')
+    const shifts = await page.evaluate(() => (window as unknown as { shifts: Shift[] }).shifts)
+    const sum = shifts.reduce((total, { value }) => total + value, 0)
+    expect.soft(sum, `${path}\n${JSON.stringify(shifts, null, 2)}`).toBeLessThanOrEqual(mostShift)
   }
   await page.request.delete(`/api/v1/model-deployments/${id}`)
 })

@@ -161,6 +161,8 @@ test('without uploads, the dialog offers repositories only', async () => {
   await page.getByRole('button', { name: 'Add a model' }).click()
   await see(dialog(page).getByLabel('Hugging Face repository'))
   await seeGone(dialog(page).getByText('Drop a GGUF file here'))
+  // An open page would ask while the server is away.
+  await page.close()
   await site.server.stop()
   await site.server.start()
 })

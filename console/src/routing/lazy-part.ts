@@ -8,6 +8,9 @@ interface LazyPart<Props> {
   load: () => Promise<unknown>
 }
 
+/** Ends with the code that views have waited for so far */
+let shown: Promise<unknown> = Promise.resolve()
+
 /**
  * Loads a component's code when it first renders; retries while the server is unreachable. Once loaded, it
  * renders at once. After React's `lazy`, a fallback would stay for 300 ms even so.
@@ -16,13 +19,20 @@ export function lazyPart<Props extends object>(load: () => Promise<ComponentType
   let part: ComponentType<Props> | undefined
   let loading: Promise<ComponentType<Props>> | undefined
   const keep = async (loader: typeof load) => (part ??= await loader())
-  const Part = (props: Props) => createElement(part ?? use((loading ??= keep(retryLoad(load)))), props)
+  const wait = () => {
+    const code = keep(retryLoad(load))
+    shown = Promise.allSettled([shown, code])
+    return code
+  }
+  const Part = (props: Props) => createElement(part ?? use((loading ??= wait())), props)
   return Object.assign(Part, { load: () => keep(load) })
 }
 
-/** Loads code ahead without delaying the first view. If that fails, the first use loads it. */
+/** Loads code ahead, after what a view waits for. If that fails, the first use loads it. */
 export function loadWhenIdle(load: () => Promise<unknown>) {
   // Safari has no requestIdleCallback.
   const schedule = window.requestIdleCallback ?? setTimeout
-  schedule(() => void load().catch(() => undefined))
+  // Not what comes later: a part may itself wait until the browser is idle.
+  const earlier = shown
+  schedule(() => void earlier.then(load).catch(() => undefined))
 }

@@ -23,8 +23,10 @@ const words = text.deployment
 const route = getRouteApi('/app/deployments/$deploymentId')
 const tabs = ['overview', 'metrics', 'logs', 'activity', 'settings'] as const
 type Tab = (typeof tabs)[number]
+
+const OverviewTab = lazyPart(() => import('./overview-tab.tsx').then((module) => module.OverviewTab))
 const contents: Record<Tab, ComponentType<{ deployment: Deployment }>> = {
-  overview: lazyPart(() => import('./overview-tab.tsx').then((module) => module.OverviewTab)),
+  overview: OverviewTab,
   metrics: lazyPart(() => import('./metrics-tab.tsx').then((module) => module.MetricsTab)),
   logs: lazyPart(() => import('./logs-tab.tsx').then((module) => module.LogsTab)),
   activity: lazyPart(() => import('./activity-tab.tsx').then((module) => module.ActivityTab)),
@@ -33,6 +35,9 @@ const contents: Record<Tab, ComponentType<{ deployment: Deployment }>> = {
 
 // What it shows loads after the page.
 const HeadFacts = lazyPart(() => import('./head-facts.tsx').then((module) => module.HeadFacts))
+
+/** The page with the code of its first tab: React would keep a placeholder of it for 300 ms. */
+export const load = () => OverviewTab.load().then(() => ({ DeploymentPage }))
 
 /** A deployment: how to call it, its metrics, logs, activity and settings. */
 export function DeploymentPage() {
@@ -108,9 +113,14 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
             <Badge tone="accent">{words.sharing.sharedWith(nameSharing(sharedWith, payer.name))}</Badge>
           )}
           {manager !== null && <Badge>{words.managedBy(manager)}</Badge>}
-          <Suspense>
-            <HeadFacts deployment={deployment} />
-          </Suspense>
+          {(access.inspect || deployment.status === 'running') && (
+            // On a phone the facts have their own line from the start: nothing moves when they arrive.
+            <span className="min-h-[1lh] max-sm:basis-full">
+              <Suspense>
+                <HeadFacts deployment={deployment} />
+              </Suspense>
+            </span>
+          )}
           {!access.isOwner && (
             <span>{text.team.ownedBy(deployment.owner.name || deployment.owner.email)}</span>
           )}

@@ -98,10 +98,10 @@ export function DeploymentsPage() {
     >
       {!isFirstRun && (isFiltered || !isEmpty) && (
         <div className="grid gap-4">
-          <div className="min-h-6">
+          <div className="min-h-6 max-sm:min-h-12">
             <Suspense>{data && <ListStrip />}</Suspense>
           </div>
-          <div className="min-h-9">
+          <div className="min-h-9 max-sm:min-h-20">
             <Suspense>{data && <ListFilters search={search} page={data} onChange={change} />}</Suspense>
           </div>
         </div>

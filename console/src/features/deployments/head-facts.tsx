@@ -31,7 +31,7 @@ export function HeadFacts({ deployment }: { deployment: Deployment }) {
     usage && Number(usage.saved ?? 0) > 0 && words.saved(formatMoney(usage.saved!, usage.currency)),
   ].filter((fact) => typeof fact === 'string')
   if (facts.length === 0) return null
-  return <span className="tabular first-letter:uppercase">{facts.join(', ')}</span>
+  return <span className="inline-block tabular first-letter:uppercase">{facts.join(', ')}</span>
 }
 
 /** Whole minutes, or seconds during the first one */

@@ -55,6 +55,6 @@ export const deploymentPage = page({
   frame: 'member',
   prefetch: (queryClient, _search, { deploymentId }) =>
     void queryClient.prefetchQuery(deploymentQuery(deploymentId)),
-  load: () => import('./deployment-page.tsx'),
+  load: () => import('./deployment-page.tsx').then(({ load }) => load()),
   component: 'DeploymentPage',
 })
