@@ -114,19 +114,7 @@ export default defineConfig({
       {
         test: {
           name: 'slow',
-          include: [
-            slow,
-            'cli/test/apply-kill.test.ts',
-            'cli/test/apply-pairs.test.ts',
-            'server/test/jobs/idempotency-histories.test.ts',
-            'server/test/metering/ledger-property.test.ts',
-          ],
-          env: {
-            APPLY_KILL_STEP: process.env['APPLY_KILL_STEP'] ?? '3',
-            APPLY_PAIRS: process.env['APPLY_PAIRS'] ?? '40',
-            IDEMPOTENCY_HISTORIES: '100',
-            LEDGER_RUNS: '10000',
-          },
+          include: [slow],
           globalSetup: withCommandLine,
           expect: { poll: { timeout: 60_000 } },
           testTimeout: 300_000,

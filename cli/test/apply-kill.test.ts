@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
 import { registerClient } from '../../server/test/support/client.ts'
+import { killStep } from '../../server/test/support/kill-step.ts'
 import { joinClient } from '../../server/test/support/organizations.ts'
 import { startBrokenProxy } from './support/broken-proxy.ts'
 import { openShell } from './support/command.ts'
 import { startServerWithEngine } from './support/engine.ts'
-import { killStep } from './support/kill-step.ts'
 
 /** Two states between which every kind of thing is added, changed, replaced and removed. */
 const states = (email: string) => [

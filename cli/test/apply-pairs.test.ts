@@ -14,7 +14,7 @@ import { startServerWithEngine } from './support/engine.ts'
 import { createRandom, makeRandomFile, pick, sharedAlias, uploadedModel } from './support/random-file.ts'
 import type { Random, RandomFile } from './support/random-file.ts'
 
-const pairs = Number(process.env['APPLY_PAIRS'] ?? 5)
+const pairs = Number(process.env['APPLY_PAIRS'] ?? 15)
 const firstSeed = Number(process.env['APPLY_SEED'] ?? 1)
 /** How many organizations play at a time */
 const mostLanes = 4
@@ -188,7 +188,8 @@ test(
   `${pairs} random pairs of states converge in one run, and a second run changes nothing`,
   { timeout: 1_800_000 },
   async () => {
-    const served = await startServerWithEngine()
+    // More than deployments cost while a slow machine plays the pairs
+    const served = await startServerWithEngine({ BILLING_TRIAL_CREDIT: '100000' })
     onTestFinished(() => served.close())
     const lanes = Math.min(pairs, mostLanes)
     await Promise.all(

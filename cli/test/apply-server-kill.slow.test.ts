@@ -5,14 +5,14 @@ import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { createClient, registerClient } from '../../server/test/support/client.ts'
 import { createTestDatabase } from '../../server/test/support/database.ts'
+import { killStep } from '../../server/test/support/kill-step.ts'
 import { createDataDirectory, spawnServer } from '../../server/test/support/process.ts'
 import type { ServerProcess } from '../../server/test/support/process.ts'
 import { startBrokenProxy } from './support/broken-proxy.ts'
 import { openShell } from './support/command.ts'
-import { killStep } from './support/kill-step.ts'
 
 test(
-  'kill -9 of the server before or after each change: the next run converges',
+  'kill -9 of the server before or after a change: the next run converges',
   { timeout: 1_200_000 },
   async () => {
     await using cleanup = new AsyncDisposableStack()

@@ -14,10 +14,12 @@ export interface ServerWithEngine {
 }
 
 /** Starts a server on an engine double. */
-export async function startServerWithEngine(): Promise<ServerWithEngine> {
+export async function startServerWithEngine(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<ServerWithEngine> {
   const engine = await startRecordingEngine()
   const runtime = createScriptedRuntime(engine.url)
-  const server = await startTestServer({ runtime })
+  const server = await startTestServer({ runtime, settings })
   return {
     server,
     engine,

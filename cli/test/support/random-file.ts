@@ -35,7 +35,8 @@ export function makeRandomFile(random: Random, emails: readonly string[]) {
   const deployments = some(random, aliases)
   const maybe = <Fields extends object>(fields: Fields): Partial<Fields> => (random(2) === 0 ? fields : {})
   const budget = () => ({
-    monthly_limit: pick(random, [5, '7.5', '100.00']),
+    // More than deployments cost while the test runs, because an exhausted budget refuses new ones.
+    monthly_limit: pick(random, [500, '750.5', '1000.00']),
     at_limit: pick(random, ['notify', 'block']),
   })
   const byName = <Value>(names: readonly string[], make: (name: string) => Value) =>

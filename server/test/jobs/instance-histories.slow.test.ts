@@ -12,7 +12,7 @@ import { createRandom, pickFrom } from '../chaos/load.ts'
  */
 const histories = Number(process.env['INSTANCE_HISTORIES'] ?? 0)
 const firstSeed = Number(process.env['INSTANCE_SEED'] ?? randomInt(2 ** 31))
-const factor = Number(process.env['INSTANCE_PACE'] ?? 5)
+const factor = Number(process.env['INSTANCE_PACE'] ?? 2)
 /** So many owners share the hardware and the processes at the same time. */
 const together = 10
 const stepsPerHistory = 14

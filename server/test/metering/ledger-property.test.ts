@@ -6,7 +6,7 @@ import { honestEvents, organizationCount, play, steppingEvents } from './ledger-
 import type { Event, Story } from './ledger-story.ts'
 import { priceChange, prices } from './prices.ts'
 
-const runs = Number(process.env['LEDGER_RUNS'] ?? 1_000)
+const runs = Number(process.env['LEDGER_RUNS'] ?? 2_000)
 const limit = 150_000
 
 /**

@@ -12,7 +12,7 @@ const { setTimeout: delay } = timers
 const elapsed = performance.now.bind(performance)
 let step = 0
 
-const now = () => toFastTime(SlowDate.now(), { factor, epoch }) + step
+const now = () => Math.floor(toFastTime(SlowDate.now(), { factor, epoch })) + step
 
 globalThis.Date = class extends SlowDate {
   constructor(...given: [] | [number]) {

@@ -107,13 +107,16 @@ test('GET …/{id}/logs of a lost engine: its last lines, even after its instanc
   // After the next crash, the pause is so long that the hardware is given back.
   const recovery = { since: new Date(), attempts: 7, next_at: null, served_at: new Date(), cause: {} }
   const crash = async () => {
+    const { pid } = JSON.parse(await readFile(join(folder, 'engine.json'), 'utf8'))
+    // Throws for an engine that has crashed already: the worker may have planned its next attempt.
+    process.kill(pid, 0)
     await server.application.db
       .updateTable('deployments')
       .set({ recovery: JSON.stringify(recovery) })
       .where('id', '=', failing)
       .execute()
     await appendFile(join(folder, 'engine.log'), `2026-01-02T03:04:05.678Z ${line}\n`)
-    process.kill(JSON.parse(await readFile(join(folder, 'engine.json'), 'utf8')).pid, 'SIGKILL')
+    process.kill(pid, 'SIGKILL')
   }
   await crash()
   // A worker that looked before the crash counts it as the first, and starts the engine again at once.
