@@ -20,7 +20,7 @@ import {
   settingsOf,
 } from '../state/resize.ts'
 import type { Deployment } from '../state/store.ts'
-import { askForHardware, callNext, hardwareOf, isOvertaking } from './yielding.ts'
+import { askForHardware, callNext, hardwareOf, isOvertaking, wasReleasedSince } from './yielding.ts'
 import { failInstance, toAlerted } from './fail.ts'
 import { limitCapacity } from './shrink-capacity.ts'
 import { reportWaiting } from './report-waiting.ts'
@@ -112,10 +112,10 @@ export async function provisionInstance(context: StepContext): Promise<StepResul
     return failInstance(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
   }
   if (await mustWaitForTurn(context)) return waitForHardware(context, {})
-  const result = await deps.runtimes
-    .get(instance.runtime)
-    .provision(await readEngineSpec(deps, deployment, instance))
-  if (result.outcome === 'refused') return tryNextOffer(context, result)
+  const spec = await readEngineSpec(deps, deployment, instance)
+  const askedAt = deps.clock()
+  const result = await deps.runtimes.get(instance.runtime).provision(spec)
+  if (result.outcome === 'refused') return tryNextOffer(context, result, askedAt)
   if (result.outcome === 'pending') return waitForInstance(context, result.message)
   const { instance: provided } = result
   const next = await moveInstance(
@@ -182,6 +182,7 @@ async function waitForInstance(context: StepContext, message: string): Promise<S
 async function tryNextOffer(
   context: StepContext,
   refusal: { code: FailureCode; message: string },
+  askedAt: Date,
 ): Promise<StepResult> {
   const { deployment, instance, deps } = context
   const hardware = hardwareOf(instance)
@@ -189,8 +190,14 @@ async function tryNextOffer(
   const isTaken = takenCodes.has(refusal.code)
   const result = isTaken ? await chooseHardware(deps, deployment, refused) : null
   const alert = (transaction: DatabaseTransaction) => alertRefusal(context, refusal, transaction)
-  if (result?.outcome !== 'selected' && isTaken && (await mayGetHardware(context))) {
-    return waitForHardware(context, { hardware_refused_at: deps.clock() })
+  if (result?.outcome !== 'selected' && isTaken) {
+    if (await mayGetHardware(context)) {
+      return waitForHardware(context, { hardware_refused_at: deps.clock() })
+    }
+    // Nobody is left to give hardware up, because somebody just has.
+    if (hardware !== null && (await wasReleasedSince(deps.db, hardware, askedAt))) {
+      return { waitMilliseconds: 0 }
+    }
   }
   if (result?.outcome !== 'selected') {
     const { code, message } = refusal

@@ -118,6 +118,20 @@ export async function offerFreeHardware(db: Database, hardware: Hardware): Promi
     .execute()
 }
 
+/** True if hardware of this type became free after a time, perhaps after a runtime refused it. */
+export async function wasReleasedSince(db: Database, hardware: Hardware, since: Date): Promise<boolean> {
+  const released = await db
+    .selectFrom('instances')
+    .select('id')
+    .where('status', '=', 'released')
+    .where('status_changed_at', '>=', since)
+    .where('started_at', 'is not', null)
+    .where(sameHardware(hardware))
+    .limit(1)
+    .execute()
+  return released.length > 0
+}
+
 /**
  * The other deployments with `yields` that hold hardware of this type, the longest idle first. A share of a
  * GPU is given up for the whole GPU only if all of the GPU's shares can be.

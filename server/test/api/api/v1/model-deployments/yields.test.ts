@@ -133,6 +133,28 @@ test('two deployments with yields take turns on hardware for one, and no request
   expect((await read(owner, first.id)).status).toBe('running')
 })
 
+test('hardware that is given up while the runtime still refuses it is taken', async () => {
+  const { id } = await deploy(owner)
+  await owner.patch(`${path}/${id}`, { yields: true })
+  await makeIdle(id)
+  let refusals = 0
+  const hardware = createScriptedRuntime()
+  runtime.answer({
+    async provision(spec) {
+      const { status } = await read(owner, id)
+      if (spec.deploymentId === id || status === 'sleeping') return hardware.provision(spec)
+      refusals += 1
+      // The second refusal arrives when nobody is left to give anything up.
+      if (refusals > 1) await waitForStatus(owner, id, 'sleeping')
+      return { outcome: 'refused', code: 'no_capacity', message: 'All taken.' }
+    },
+    release: () => refusals > 1,
+  })
+  const asking = await deploy(other)
+  expect(refusals).toBe(2)
+  expect(asking.status).toBe('running')
+})
+
 test('waiting deployments get hardware in the order of their arrival', async () => {
   const { id } = await deploy(owner)
   await owner.patch(`${path}/${id}`, { yields: true })
