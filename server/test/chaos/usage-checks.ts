@@ -191,11 +191,14 @@ export async function expectBilled(client: Client): Promise<void> {
   }
 }
 
+/** Longer than the five minutes between two checks */
+const patienceSeconds = 330
+
 /** Reads the summary once its anomalies are closed: one that a kill caused closes with a later check. */
 async function readSettledSummary(client: Client) {
   for (let second = 0; ; second++) {
     const { body: summary } = await client.get('/v1/billing/usage-summary')
-    if (summary.open_anomalies === 0 || second === 150) return summary
+    if (summary.open_anomalies === 0 || second === patienceSeconds) return summary
     await delay(1000)
   }
 }

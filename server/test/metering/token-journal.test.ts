@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from '
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { pino } from 'pino'
 import type { Price } from '../../src/base/price.ts'
@@ -130,6 +131,8 @@ test('the files of a process that lives are its own, whatever the clock of the f
     await utimes(join(folder, file!), at, at)
     // The close of the other process waits until it has looked at all folders.
     await writeAbandoned(randomUUID(), '')
+    // At the same moments, the first process would hold the lock that this one needs.
+    await delay(500)
     const other = await open()
     await expect.poll(listFiles).toEqual([file])
     await other.close()
