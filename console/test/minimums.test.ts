@@ -3,7 +3,7 @@ import type { Page, Request } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleTestServer } from './support/test-server.ts'
-import { createPerson, deployByApi, registerByApi, see, seeGone } from './support/steps.ts'
+import { callByApi, createPerson, deployByApi, registerByApi, see, seeGone } from './support/steps.ts'
 
 const site = useConsole(() => startConsoleTestServer({ ENGINE_MAX_SEQUENCES: '2' }))
 
@@ -37,11 +37,12 @@ test('a running deployment that has no room for a larger instance stays Running,
       .filter({ hasText: /^(Running|Interrupted)$/ })
       .textContent(),
   ).toBe('Running')
-  // While the larger instance goes that found no room, the page polls often.
-  const listInstances = async () =>
-    (await (await page.request.get(`/api/v1/model-deployments/${id}`)).json()).instances
-  await expect.poll(listInstances).toMatchObject([{ status: 'running' }])
-  expect(await countPolls(`/api/v1/model-deployments/${id}`)).toBeLessThanOrEqual(2)
+  // The larger instance found no room. The page polls often until it is released.
+  const path = `/api/v1/model-deployments/${id}`
+  await expect
+    .poll(() => callByApi(page.request, 'GET', path))
+    .toMatchObject({ instances: [{ status: 'running' }] })
+  expect(await countPolls(path)).toBeLessThanOrEqual(2)
 
   await page.goto('/deployments')
   await see(note)

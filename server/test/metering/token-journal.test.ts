@@ -131,7 +131,7 @@ test('the files of a process that lives are its own, whatever the clock of the f
     await utimes(join(folder, file!), at, at)
     // The close of the other process waits until it has looked at all folders.
     await writeAbandoned(randomUUID(), '')
-    // At the same moments, the first process would hold the lock that this one needs.
+    // Both look every ten seconds. At the same moments, the first one would hold the lock of the folder.
     await delay(500)
     const other = await open()
     await expect.poll(listFiles).toEqual([file])

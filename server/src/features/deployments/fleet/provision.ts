@@ -178,7 +178,10 @@ async function waitForInstance(context: StepContext, message: string): Promise<S
   return { waitMilliseconds: Math.min(Math.max(elapsed / 4, pollDelay.starting), pollDelay.running) }
 }
 
-/** Switches to the next fitting type if the first lacked capacity. Otherwise fails the deployment. */
+/**
+ * Switches to the next fitting type if this one lacks capacity. Otherwise waits for hardware that others give
+ * up, or fails the deployment.
+ */
 async function tryNextOffer(
   context: StepContext,
   refusal: { code: FailureCode; message: string },
@@ -190,24 +193,22 @@ async function tryNextOffer(
   const isTaken = takenCodes.has(refusal.code)
   const result = isTaken ? await chooseHardware(deps, deployment, refused) : null
   const alert = (transaction: DatabaseTransaction) => alertRefusal(context, refusal, transaction)
-  if (result?.outcome !== 'selected' && isTaken) {
-    if (await mayGetHardware(context)) {
-      return waitForHardware(context, { hardware_refused_at: deps.clock() })
-    }
-    // Nobody is left to give hardware up, because somebody just has.
-    if (hardware !== null && (await wasReleasedSince(deps.db, hardware, askedAt))) {
-      return { waitMilliseconds: 0 }
-    }
+  if (result?.outcome === 'selected') {
+    const { selection } = result
+    const message = `${refusal.message} Trying ${nameOffer(selection.offer)}.`
+    const columns = { ...toColumns(deployment, selection), offers_refused: refused }
+    const event = { stage: 'provisioning', message }
+    return { next: await changeInstance(context, { columns, event, hook: alert }) }
   }
-  if (result?.outcome !== 'selected') {
-    const { code, message } = refusal
-    return failInstance(context, { stage: 'provisioning', code, message }, alert)
+  if (isTaken && (await mayGetHardware(context))) {
+    return waitForHardware(context, { hardware_refused_at: deps.clock() })
   }
-  const { selection } = result
-  const message = `${refusal.message} Trying ${nameOffer(selection.offer)}.`
-  const columns = { ...toColumns(deployment, selection), offers_refused: refused }
-  const event = { stage: 'provisioning', message }
-  return { next: await changeInstance(context, { columns, event, hook: alert }) }
+  // Nobody is left to give hardware up, because somebody just has.
+  if (isTaken && hardware !== null && (await wasReleasedSince(deps.db, hardware, askedAt))) {
+    return { waitMilliseconds: 0 }
+  }
+  const { code, message } = refusal
+  return failInstance(context, { stage: 'provisioning', code, message }, alert)
 }
 
 /** True if other instances are first to try hardware that this one could get. */
