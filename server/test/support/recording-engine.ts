@@ -25,7 +25,10 @@ export async function startRecordingEngine(): Promise<RecordingEngine> {
   const requests: RecordedRequest[] = []
   let handle: (response: ServerResponse, request: RecordedRequest) => void = (response) => response.end('{}')
   const server = createServer((incoming, response) => {
-    if (incoming.url?.startsWith(countPath)) return void response.writeHead(404).end()
+    // Berth sends engines POSTs only. A GET is for a server of another test, which had this port before.
+    if (incoming.method !== 'POST' || incoming.url?.startsWith(countPath)) {
+      return void response.writeHead(404).end()
+    }
     const pieces: Buffer[] = []
     incoming.on('data', (piece: Buffer) => pieces.push(piece))
     incoming.on('end', () => {
