@@ -1,4 +1,4 @@
-// Models of one's own, LoRAs and engine options in the file of `apply`.
+// Own models, LoRAs and engine options in the file of `apply`.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// A model of one's own: from a repository of the Hub, and from a file that a person uploads.
+// A person's own model: from a repository of the Hub, and from a file that a person uploads.
 import { appendFile, copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'

@@ -227,7 +227,7 @@ test('several deployments are put to sleep, woken and terminated; a dialog names
   await see(dialog.getByText(/berth rm/))
   await press('Terminate 2')
   await see(dialog.getByText('All 2 are done.'))
-  // The results stay, although the rows are gone.
+  // The results stay after the rows have left.
   expect(await affected.count()).toBe(2)
   for (const id of [ids[0]!, ids[2]!]) await waitForStatus(page.request, id, 'terminated')
   expect(await statusOf(ids[2]!)).toBe('terminated')

@@ -71,7 +71,7 @@ test('two tabs tell that a deployment is ready, and both are quiet once it was s
   }
   await expect.poll(() => page.title()).toBe('Billing · Berth')
 
-  // What was told once is not told again, and the open page of a deployment needs no message about it.
+  // No message comes twice, and the open page of a deployment needs no message about it.
   await openWithStream(page, '/usage')
   await callByApi(page.request, 'POST', `${deployments}/${id}/sleep`)
   await waitForStatus(page.request, id, 'sleeping')

@@ -11,7 +11,7 @@ const pageSize = 500
 export const toInput = (id: string) =>
   ({ path: { deployment_id: id }, query: { scope: 'organization' } }) as const
 
-/** The deployment as it is now; undefined if it has ended. */
+/** The deployment's current state; undefined if it has ended. */
 export async function findLive(client: Client, { id }: Deployment): Promise<Deployment | undefined> {
   try {
     const path = '/api/v1/model-deployments/{deployment_id}'

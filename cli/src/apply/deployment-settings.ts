@@ -31,7 +31,7 @@ export interface Difference {
   after: unknown
 }
 
-/** The settings of the file. Those that stay as they are take the value of `present`. */
+/** The settings of the file. Absent ones take the value of `present`. */
 export function toWantedSettings(
   { shared_with: sharedWith, policy, ...wanted }: WantedDeployment,
   present: Settings | null,

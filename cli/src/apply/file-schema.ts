@@ -168,7 +168,7 @@ const model = z
   })
   .describe('A model of your own by its name')
 
-/** What `berth apply` brings about. A section that the file omits stays as it is. */
+/** What `berth apply` brings about. A section that the file omits doesn't change. */
 export const fileSchema = z
   .strictObject({
     name: name.describe(

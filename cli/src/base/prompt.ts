@@ -12,7 +12,7 @@ export async function askText(message: string, alternative: string): Promise<str
   return answerOf(await text({ message, output: process.stderr, validate: requireAnswer }))
 }
 
-/** Asks a question, to which no is the default. */
+/** Asks a question. The default answer is no. */
 export async function confirm(message: string): Promise<boolean> {
   const answer = await askConfirmation({ message, initialValue: false, output: process.stderr })
   return !isCancel(answer) && answer

@@ -89,7 +89,7 @@ function describeAnswer({ answer }: EndpointCheck): string[] {
     : [`${answer.model ?? answer.asked} took ${answer.milliseconds} ms for one token.`]
 }
 
-/** An endpoint by its name, whatever the case of its letters. */
+/** An endpoint by its name, ignoring case. */
 async function findEndpoint(client: Client, name: string): Promise<Endpoint> {
   const { items } = await client.call('GET', path)
   const endpoint = items.find((each) => each.name.toLowerCase() === name.toLowerCase())

@@ -68,7 +68,7 @@ async function setMembers(
   }
 }
 
-/** A team by its name, whatever the case of its letters. */
+/** A team by its name, ignoring case. */
 export async function findTeam(client: Client, name: string): Promise<Team> {
   const teams = await client.call('GET', '/v1/organization/teams')
   const team = teams.find((each) => each.name.toLowerCase() === name.toLowerCase())

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 /** An address that leads to a server, until a change breaks. */
 export interface BrokenProxy {
   url: string
-  /** How many changes were asked for so far */
+  /** The number of changes requested so far */
   changes: number
   /** Breaks off the connections that are open now */
   close: () => void

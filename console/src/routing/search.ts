@@ -10,7 +10,7 @@ export function readText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Reads a search parameter as a day such as `2026-01-31`; undefined when it is none. */
+/** Reads a search parameter as a day such as `2026-01-31`; undefined for other texts. */
 export function readDay(value: unknown): string | undefined {
   const day = readText(value)
   return day !== undefined && /^\d{4}-\d\d-\d\d$/.test(day) && !Number.isNaN(Date.parse(day))

@@ -20,7 +20,7 @@ export interface FirstView {
 
 /** Opens a page with an empty cache, waits for `content`, and lists what the page loaded. */
 export async function measureFirstView(page: Page, path: string, content: Locator): Promise<FirstView> {
-  // What the page before still loads is none of this page's.
+  // The previous page may still load files of its own.
   await page.goto('about:blank')
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('Network.clearBrowserCache')

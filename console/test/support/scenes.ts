@@ -73,7 +73,7 @@ const showAdapterModel = showWith(({ items }) => {
   return { items: [...items, model] }
 })
 
-/** Shows two GPUs on a machine without any, one of which no engine can use. */
+/** Shows two GPUs on a machine without any. No engine can use one of them. */
 const showGpus = showWith(({ instances }) => {
   const gib = 2 ** 30
   const bytes = { memory_bytes: 80 * gib, promised_bytes: 40 * gib, others_bytes: gib, free_bytes: 39 * gib }

@@ -11,7 +11,7 @@ import {
 } from '../../../bench/engine/gguf.ts'
 import { tinyModel } from './engine.ts'
 
-/** A model that writes one text, whatever it is asked. */
+/** A model that answers every prompt with one text. */
 export interface ScriptedModel {
   path: string
   template: string | null

@@ -6,7 +6,7 @@ export interface Price {
   dimensions: Dimensions
   /** May contain placeholders such as `{instance_type}` for the dimensions of the usage */
   displayName: string
-  /** The service to which its usage belongs; absent for that of the meter */
+  /** The service of its usage; absent for the meter's */
   serviceKey?: string
   /** Price per unit in the currency's main unit, a decimal string */
   unitAmount: string

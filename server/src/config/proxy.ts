@@ -9,7 +9,7 @@ const none: ProxySettings = { http: null, https: null, exceptions: null }
 /** This machine, and with it its engines, is never reached through a proxy. */
 const ownNames = ['localhost', '127.0.0.1', '::1', '[::1]']
 
-/** Reads the values of the variables. A name includes its subdomains, which Node has to be told. */
+/** Reads the values of the variables. A name includes its subdomains; Node needs them spelled out. */
 export function readProxy(given: Partial<Record<keyof ProxySettings, string | undefined>>): ProxySettings {
   const { http = null, https = http, exceptions = '' } = given
   if (https === null) return none

@@ -107,7 +107,7 @@ export const problemSchema = z
         }),
       )
       .optional()
-      .describe('With `deployments_active`: what the deployments in question are'),
+      .describe('With `deployments_active`: the deployments in question'),
     second_factors: z
       .array(z.string())
       .optional()

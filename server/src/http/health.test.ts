@@ -8,7 +8,7 @@ import { healthRoutes } from './health.ts'
 let app: App
 afterEach(() => app.close())
 
-/** An app with the routes of probes, for which no disk is full. */
+/** An app with the routes of probes, without a full disk. */
 function buildApp(db: Database, clock = (): Date => new Date()): App {
   const built = Fastify() as unknown as App
   built.setSerializerCompiler(() => JSON.stringify)

@@ -11,7 +11,7 @@ export interface EndpointAccess {
 }
 
 export interface EndpointDirectory {
-  /** Finds an endpoint as it is now; null after it was deleted. */
+  /** Finds an endpoint's current state; null after it was deleted. */
   find(endpointId: string): Promise<EndpointAccess | null>
   /** Asks an endpoint whether anything responds there. */
   isAway(access: EndpointAccess): Promise<boolean>

@@ -62,7 +62,7 @@ export interface IdentityProvider {
   ): Promise<AuthorizationResult>
   /**
    * The page that ends the session of a person at the provider and returns to the callback (RP-Initiated
-   * Logout 1.0); null if there is none, or the provider is unreachable.
+   * Logout 1.0); null without one, or while the provider is unreachable.
    */
   endSession(idToken: string): Promise<URL | null>
   /** Verifies a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6). */

@@ -38,7 +38,7 @@ export interface JoinInstructions {
 /** A refusal is why it failed and what to do, as sentences. */
 export type ClusterChange<Done> = Done | { refusal: string }
 
-/** The cluster of this installation, of which each `DATA_DIR` has at most one. */
+/** The cluster of this installation. Each `DATA_DIR` has at most one. */
 export interface OwnCluster {
   /**
    * Installs, starts and joins what is missing. `address` is that of this host for other machines; null to

@@ -79,7 +79,7 @@ export function makeWheel({ name, version, files = {}, told = version, extras = 
 /** An index of packages on this host. */
 export interface PackageIndex {
   url: string
-  /** The paths that were asked for */
+  /** The requested paths */
   requests: string[]
 }
 

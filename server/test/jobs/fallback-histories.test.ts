@@ -47,7 +47,7 @@ beforeAll(async () => {
   owner = await registerClient(aliases.server.url)
   colleague = await joinClient(aliases.server, owner, 'viewer')
   changing = []
-  // One after the other, so that each has an engine of its own.
+  // One after the other, so that each has its own engine.
   for (let count = 0; count < 5; count += 1) changing.push(await aliases.open(owner))
   const [away, asleep, unfit] = [
     await aliases.open(owner),

@@ -6,7 +6,7 @@ import { listen } from './listen.ts'
 /** A forward proxy that leads all names to one server for http, and to one for https. */
 export interface ForwardProxy {
   url: string
-  /** What it was asked for, such as `CONNECT example.com:443` and `GET http://example.com` */
+  /** The targets of its requests, such as `CONNECT example.com:443` and `GET http://example.com` */
   targets: string[]
   close(): Promise<void>
 }

@@ -30,7 +30,7 @@ export type Behavior =
   /** Rejects its key */
   | 'rejects its key'
 
-/** A deployment with an engine of its own. */
+/** A deployment with its own engine. */
 export interface Place {
   id: string
   engine: RecordingEngine
@@ -40,7 +40,7 @@ export interface Place {
 export interface OrderedAliases {
   server: TestServer
   runtime: ScriptedRuntime
-  /** Deploys a model at an engine of its own. */
+  /** Deploys a model at its own engine. */
   open(owner: Client, model?: string): Promise<Place>
   /** Deploys a model whose first start fails, with an alias and a place in its order. */
   openFailed(owner: Client, alias: string, order: number): Promise<Place>

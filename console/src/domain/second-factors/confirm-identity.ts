@@ -2,7 +2,7 @@ import type { ReauthenticationInput } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { signWithPasskey } from './passkeys.ts'
 
-/** What the confirmation's field holds; without a password, the browser is asked for a passkey. */
+/** The content of the confirmation's field; without a password, the browser asks for a passkey. */
 export interface Confirmation {
   password?: string
 }

@@ -73,7 +73,7 @@ export function PlaygroundPage() {
   )
 }
 
-/** Each view has the control of its own, so that the focus in one ends with it. */
+/** Each view has its own control, so that the focus in one ends with it. */
 function focusChosen(control: HTMLElement | null) {
   control?.querySelector<HTMLInputElement>('input:checked')?.focus()
 }

@@ -119,7 +119,7 @@ export function benchmarkRoutes(app: App, deps: Deps): void {
       schema: {
         operationId: 'stopBenchmark',
         summary: 'Stop a benchmark',
-        description: 'For its owner and admins. One that is over stays as it is.',
+        description: 'For its owner and admins. A finished one doesn’t change.',
         tags,
         params: benchmarkParams,
         querystring: deploymentQuery,

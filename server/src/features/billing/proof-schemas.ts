@@ -141,7 +141,9 @@ export const proofBody = z
       .array(z.int())
       .optional()
       .describe('Only for an invoice: numbers of sealed hours that it does not charge'),
-    invoice: invoicePart.optional().describe('Only for an invoice: what the payment processor charges'),
+    invoice: invoicePart
+      .optional()
+      .describe('Only for an invoice: the amounts that the payment processor charges'),
     document_hash: hash('the hash of `link` and the document without this field in canonical JSON'),
   })
   .meta({ id: 'UsageProof', description: 'Everything that recomputes a bill; see docs/proof.md' })

@@ -22,7 +22,7 @@ export const billingConfigBody = z
     publishable_key: z.string().describe('Stripe’s key for browsers'),
     features: z
       .object({
-        processor: z.enum(['sandbox', 'stripe']).describe('The sandbox charges nobody'),
+        processor: z.enum(['sandbox', 'stripe']).describe('The sandbox makes no charges'),
         postpaid: z.boolean().describe('Whether billing can be activated'),
         send_invoice: z.boolean().describe('Whether invoices can be sent instead of charged'),
         portal: z.boolean().describe('Whether the processor has a portal for cards and invoices'),
@@ -48,7 +48,7 @@ export const billingAccountBody = z
     currency: z.string().meta({ description: 'Currency of all amounts', examples: ['usd'] }),
     billing_mode: z
       .enum([...billingModes, 'off'])
-      .describe('`trial`, or what the organization pays for; `off` where nobody pays'),
+      .describe('`trial`, or the kind of payment; `off` without billing'),
     status: z.enum(accountStatuses).describe('Status of the account here'),
     processor_customer_id: z
       .string()

@@ -10,7 +10,7 @@ import { unknownLicense } from './model.ts'
 import type { CatalogModel, CatalogVariant } from './model.ts'
 import { parseStoredModel, serializeModel } from './stored-model.ts'
 
-/** What a model takes if nobody says; longer requests are for the endpoint to refuse. */
+/** The default context of a model; the endpoint refuses longer requests. */
 const usualContextTokens = 131_072
 
 /** An endpoint as its models show it. */

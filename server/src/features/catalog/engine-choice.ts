@@ -10,7 +10,7 @@ export function findEngine(
   return engines.find(({ formats }) => formats.includes(format))
 }
 
-/** The engines that load a format, of which each runtime has at most one. */
+/** The engines that load a format. Each runtime has at most one of them. */
 export function listEnginesFor(
   { format }: Pick<ModelVariant, 'format'>,
   engines: readonly RuntimeEngine[],

@@ -45,9 +45,7 @@ const sourceBody = z
     endpoint_id: z.string().nullable().describe('Id of the endpoint that has the model'),
     prices: tokenPrices
       .nullable()
-      .describe(
-        'What tokens cost at the endpoint, in the currency of the installation; null if nobody named prices',
-      ),
+      .describe('What tokens cost at the endpoint, in the currency of the installation; null without prices'),
   })
   .describe('Where the model comes from')
 

@@ -42,7 +42,7 @@ const transition = z
         z.object({
           phase: z
             .enum(transitionPhases)
-            .describe('`drain`: requests in flight are finished; `release`: the hardware is given back'),
+            .describe('`drain`: requests in flight are finished; `release`: the hardware is released'),
           seconds: seconds.describe('Its duration'),
         }),
       )

@@ -164,7 +164,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       schema: {
         operationId: 'updateDeployment',
         summary:
-          'Update what a deployment must be able to serve, its LoRAs, its engine options, its policy, who may call it, and its alias',
+          'Update what a deployment must be able to serve, its LoRAs, its engine options, its policy, its callers, and its alias',
         description:
           'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
           'serves until a larger instance takes over, and says so in `waiting_for`; without room for both, it moves when its engine starts ' +

@@ -65,7 +65,7 @@ export const listDeploymentsQuery = pageQuery.extend({
       'The order, descending with `-`; then from new to old. `name` is the alias, or the model’s name, `requests` the answered ones of 24 ' +
         'hours, `cost` that of this month, if you can see it',
     ),
-  counts: queryBoolean(false).describe('true to count the deployments by status, whatever `status` asks for'),
+  counts: queryBoolean(false).describe('true to count the deployments by status, regardless of `status`'),
 })
 
 type ListQuery = z.output<typeof listDeploymentsQuery>
@@ -144,7 +144,7 @@ export const deploymentBody = z
         email: z.string().describe('Email of the person'),
         name: z.string().describe('Name of the person'),
       })
-      .describe('The person who asked for the deployment, or to whom it was transferred'),
+      .describe('The person who created the deployment, or received it in a transfer'),
     organization_id: z.string().describe('The organization that pays'),
     shared_with: sharedWith,
     alias,
@@ -318,7 +318,7 @@ function toLoraBody(
   return { model_id: modelId, model_name: modelName, rank, weight_bytes: weightBytes, ready }
 }
 
-/** Before a worker chooses the hardware, what the request of the deployment would get. */
+/** Before a worker chooses the hardware: the offer for the deployment's request. */
 function toSelection({ status, ...planned }: DeploymentSummary, instance: Instance | null) {
   if (instance?.instance_type != null || (status !== 'requested' && status !== 'provisioning')) {
     return {

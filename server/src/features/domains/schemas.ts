@@ -11,7 +11,7 @@ export const domainOfferBody = z
         role: z.enum(invitationRoles).describe('The role that you get in it'),
       })
       .nullable()
-      .describe('null if there is none, you are in it already, or your address is unverified'),
+      .describe('null without one, if you are in it already, or if your address is unverified'),
   })
   .meta({
     id: 'DomainOffer',

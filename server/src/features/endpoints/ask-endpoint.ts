@@ -10,7 +10,7 @@ import type { EndpointModel, EndpointStatus } from './tables.ts'
 
 /** The response to one token. */
 export interface EndpointAnswer {
-  /** The model that was asked */
+  /** The model of the request */
   asked: string
   /** The model that the endpoint names in its response; null if it names none */
   model: string | null
@@ -36,7 +36,7 @@ const answerBytes = 256 * 1024
 const listMilliseconds = 10_000
 /** A runtime tells the state of an engine within seconds. */
 const presenceMilliseconds = 5_000
-/** What proxies respond in the place of a server that is gone */
+/** The responses of proxies in place of an absent server */
 const absences: readonly (number | undefined)[] = [undefined, 502, 503, 504]
 /** A server that loads its model on demand takes a while. */
 const answerMilliseconds = 60_000
@@ -139,7 +139,7 @@ interface EndpointRequest {
   timeoutMilliseconds: number
 }
 
-/** Sends a request. Resolves to a complete response with status 200 and JSON, or to why there is none. */
+/** Sends a request. Resolves to a complete response with status 200 and JSON, or to what came instead. */
 async function send(
   { config }: Pick<Services, 'config'>,
   { baseUrl, header, key }: EndpointAccess,

@@ -1,6 +1,6 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 
-/** Keeps an endpoint until the transaction ends. False if there is none. */
+/** Keeps an endpoint until the transaction ends. False without one. */
 export async function holdEndpoint(
   transaction: DatabaseTransaction,
   organizationId: number,

@@ -63,7 +63,7 @@ export async function getEndpoint(
   return (await findEndpoint(db, organizationId, id)) ?? refuseUnknown()
 }
 
-/** Checks and adds an endpoint, whatever the check finds. Throws `endpoint_exists`, `too_many_endpoints`. */
+/** Checks an endpoint, and adds it in any case. Throws `endpoint_exists`, `too_many_endpoints`. */
 export async function addEndpoint(
   deps: Deps,
   viewer: Viewer,
@@ -73,7 +73,7 @@ export async function addEndpoint(
   const { organizationId } = viewer
   const { name, baseUrl, key, header, models, prices } = settings
   requireReachable(baseUrl, config.endpoints.networks)
-  // Nothing is asked for an endpoint that can't be added.
+  // No request goes to an endpoint that can't be added.
   if (await isNameTaken(db, organizationId, name)) throw nameTaken()
   const finding = await askEndpoint(deps, settings, models)
   const id = uuidv7()

@@ -61,7 +61,7 @@ export function endpointRoutes(app: App, deps: Deps): void {
         operationId: 'createEndpoint',
         summary: 'Add an endpoint: a server with OpenAI’s protocol that already runs',
         description:
-          'Checks it first, and adds it whatever the check finds: `status` says what. Berth starts nothing there.',
+          'Checks it first, and adds it in any case. `status` has the finding. Berth starts nothing there.',
         tags,
         body: createEndpointBody,
         response: { 201: endpointBody },

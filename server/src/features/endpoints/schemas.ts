@@ -9,7 +9,7 @@ import type { Endpoint } from './store.ts'
 import { endpointStatuses } from './tables.ts'
 
 const name = text({ min: 1, max: 100 }).describe(
-  'What people call it, unique in the organization whatever the case of its letters',
+  'What people call it; unique in the organization, ignoring case',
 )
 
 const baseUrl = unicodeText()
@@ -146,7 +146,7 @@ export const endpointBody = z
       .describe(`Why the check failed, as a sentence; null if it did not, and ${forAdmins}`),
     checked_at: timestamp.describe('When it was checked last'),
     models: z.array(modelBody).describe('The models that it serves for the organization'),
-    prices: prices.nullable().describe(`${priceMeaning}; null if nobody named them`),
+    prices: prices.nullable().describe(`${priceMeaning}; null without any`),
     created_at: timestamp.describe('When it was added'),
   })
   .meta({ id: 'Endpoint', description: 'A server with OpenAI’s protocol that Berth uses and does not run' })
@@ -161,7 +161,7 @@ export const endpointCheckBody = z
     listed: count.nullable().describe('How many models the endpoint lists; null if it gave no list'),
     answer: z
       .object({
-        asked: z.string().describe('The model that was asked'),
+        asked: z.string().describe('The model of the request'),
         model: z
           .string()
           .nullable()
@@ -171,7 +171,7 @@ export const endpointCheckBody = z
         output_tokens: count.nullable().describe('As the endpoint counts; null if it does not'),
       })
       .nullable()
-      .describe('The response to a request for one token; null if there was none'),
+      .describe('The response to a request for one token; null without one'),
   })
   .meta({ id: 'EndpointCheck', description: 'What a check of an endpoint found' })
 

@@ -34,7 +34,7 @@ function selectOne(db: Database, organizationId: number, id: string) {
     .where('id', '=', id)
 }
 
-/** Whether an endpoint of the organization has a name, whatever the case of its letters. */
+/** Whether an endpoint of the organization has a name, ignoring case. */
 export async function isNameTaken(db: Database, organizationId: number, name: string): Promise<boolean> {
   const found = await db
     .selectFrom('endpoints')

@@ -23,7 +23,7 @@ export function installationRoutes(
       schema: {
         operationId: 'getInstallation',
         summary:
-          'Get how this installation delivers emails, who may sign in and register, and whether it takes uploads',
+          'Get how this installation delivers emails, its rules for sign-in and registration, and whether it takes uploads',
         tags: ['Service'],
         security: [],
         response: { 200: installationBody },

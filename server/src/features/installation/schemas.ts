@@ -12,17 +12,17 @@ export const installationBody = z
         'Who may create an account: everybody, invitees only, or also emails of `registration_domains`',
       ),
     registration_domains: z.array(z.string()).describe('Empty unless `registration` is `domains`'),
-    billing: z.boolean().describe('false where nobody pays: no trials, cards and invoices'),
+    billing: z.boolean().describe('false without billing: no trials, cards and invoices'),
     model_uploads: z.boolean().describe('true if admins may upload model files'),
     is_copy: z
       .boolean()
       .describe(
-        'true if the database was restored from a copy, until the operator says whether the original is gone: deployments don’t change, and no emails are sent',
+        'true if the database was restored from a copy, until the operator says whether the original goes on: deployments don’t change, and no emails are sent',
       ),
     accounts_exist: z.boolean().describe('false until somebody creates the first account'),
   })
   .meta({
     id: 'Installation',
     description:
-      'How this installation delivers emails, who may sign in and register, and whether it takes uploads',
+      'How this installation delivers emails, its rules for sign-in and registration, and whether it takes uploads',
   })

@@ -45,7 +45,7 @@ export const invitationBody = z
     invitee_user_id: z.int().nullable().describe('null while the invitee has no account'),
     invited_by_user_id: entityId.describe('The user who invited'),
     role: invitationRole.describe('The role that the invitee gets'),
-    status: z.enum(invitationStatuses).describe('`expired` if nobody answered in time'),
+    status: z.enum(invitationStatuses).describe('`expired` without an answer in time'),
     email_status: z.enum(['pending', 'sent', 'failed']).describe('Delivery of the email'),
     email_sent_at: timestamp.nullable().describe('When an email was last sent; null before the first'),
     email_last_error: z.string().nullable().describe('Why the email was not sent; null if nothing failed'),

@@ -11,7 +11,7 @@ import type { EndpointTariff } from './ledger.ts'
 const pricedTokens = 1_000_000
 
 /**
- * Sets what tokens cost at an endpoint from the next hour on; from this hour on if nobody had named prices.
+ * Sets what tokens cost at an endpoint from the next hour on; from this hour on if it had no prices.
  * null: from then on the price list applies.
  */
 export async function setEndpointPrices(

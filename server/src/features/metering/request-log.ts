@@ -15,7 +15,7 @@ export interface LoggedRequest {
   organizationId: number
   userId: number
   deploymentId: string | null
-  /** Of the deployment, or the LoRA; what the request named if it reached no deployment */
+  /** Of the deployment, or the LoRA; the name in the request if it reached no deployment */
   model: string
   route: string
   /** 499 if the caller left before the response */

@@ -4,7 +4,7 @@ import type { GpuFigures, HostEngines } from '../../ports/host-engines.ts'
 import type { Services } from '../../services.ts'
 import { addGauge, shareReading } from './gauges.ts'
 
-/** A GPU and who holds it; no deployment and no model for other programs, or for nobody */
+/** A GPU and its holder; no deployment and no model for other programs, or if it is free */
 interface GpuRow {
   gpu: string
   deployment: string

@@ -108,7 +108,7 @@ const inspectedVariantBody = z.object({
   engine: z
     .string()
     .nullable()
-    .describe('The engine that would serve it; null if there is none, or the compute backend does not say'),
+    .describe('The engine that would serve it; null without one, or if the compute backend does not say'),
   runs: z.boolean().describe('true if the variant can be deployed here now'),
   reason: z.string().nullable().describe('Why the variant can not run, as a sentence; null if it can'),
   instance_type: z

@@ -83,7 +83,7 @@ export const planBody = z
       .nullable()
       .describe(
         'Median of the last starts of this variant in your organization, from the request for an instance until it answered, in ' +
-          'seconds; null if there were none',
+          'seconds; null without any',
       ),
     context_limited_by: z
       .enum(['model', 'ceiling', 'memory'])
@@ -99,7 +99,7 @@ export const planBody = z
       'The next cheaper instance type, on which the model would serve less; null if it fits on none',
     ),
     larger: alternative.describe(
-      'The next more expensive instance type with more capacity; null if there is none',
+      'The next more expensive instance type with more capacity; null without one',
     ),
     reason: z
       .string()

@@ -148,7 +148,7 @@ export const secondFactorsBody = z
         last_used_at: timestamp.describe('Latest use; exact to 30 seconds'),
       })
       .nullable()
-      .describe('The authenticator app; null if there is none'),
+      .describe('The authenticator app; null without one'),
     passkeys: z.array(passkeyBody).describe('The passkeys, oldest first'),
     recovery_codes_left: count.describe('Unused recovery codes'),
   })

@@ -49,7 +49,7 @@ function applyChanges(before: ServiceSettings, changes: Changes): ServiceSetting
   }
 }
 
-/** Throws `validation_failed` for a header that nobody would read. */
+/** Throws `validation_failed` for a header without a reader. */
 export function requireMatchingHeader({ may_name_members, member_header }: ServiceSettings): void {
   if (may_name_members || member_header === null) return
   throw invalidField('member_header', 'Only for a program that may name members.', 'invalid_value')

@@ -7,7 +7,7 @@ import { memberships, toPerson } from './store.ts'
 /** How a program names a person: by the id of their account, or by their email. */
 export type MemberKey = { userId: number } | { email: string }
 
-/** The person whom a program of an organization names; null for nobody who is a member. */
+/** The member whom a program of an organization names; null for anybody else. */
 export async function findNamedMember(
   db: Database,
   organizationId: number,

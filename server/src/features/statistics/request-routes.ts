@@ -17,7 +17,7 @@ import {
 const kept =
   'Kept for REQUEST_LOG_RETENTION, and a few seconds behind. The list has every request whose body could be read, also those ' +
   'that were refused, such as with `model_not_found`. Each process of the server keeps up to 1,000 requests of a ' +
-  'second, of which at most 500 succeeded at the first attempt. It never has their content.'
+  'second, at most 500 of them with a success at the first attempt. It never has their content.'
 
 export function requestRoutes(app: App, deps: Pick<Services, 'db' | 'prices' | 'config'>): void {
   const { currency } = deps.config.billing

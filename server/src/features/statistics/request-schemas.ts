@@ -35,7 +35,7 @@ const fields = {
     })
     .nullable()
     .describe('null if the request reached none'),
-  model: z.string().describe('The model or LoRA; what the request named if it reached no deployment'),
+  model: z.string().describe('The model or LoRA; the name in the request if it reached no deployment'),
   route: z.string().describe('Such as `/v1/chat/completions`'),
   status: z.int().describe('HTTP status of the response; 499 if the caller left before'),
   input_tokens: count.nullable().describe('null if no tokens were counted'),

@@ -4,7 +4,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { addTeamMember, removeTeamMember } from './manage-teams.ts'
 
 /**
- * Makes a member one of the teams whose names are groups of theirs at the provider, whatever the case of the
+ * Makes a member one of the teams whose names are groups of theirs at the provider, ignoring the case of the
  * letters, and takes them out of those that earlier groups gave. `actor` has the organization.
  */
 export async function followTeamGroups(

@@ -4,7 +4,7 @@ import type { Team } from './store.ts'
 
 export const teamNameBody = z
   .object({
-    name: text({ min: 1, max: 100 }).describe('Unique in the organization, whatever the case of its letters'),
+    name: text({ min: 1, max: 100 }).describe('Unique in the organization, ignoring case'),
   })
   .meta({ id: 'TeamName', examples: [{ name: 'Research' }] })
 

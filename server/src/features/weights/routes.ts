@@ -13,7 +13,7 @@ export function weightRoutes(app: App, deps: Pick<Services, 'db' | 'runtimes'>):
         operationId: 'listWeights',
         summary: 'List the cached weights of the models that you see',
         description:
-          'Empty where the compute backend keeps weights on machines of its own. A deployment of these variants starts without a download.',
+          'Empty where the compute backend keeps weights on its own machines. A deployment of these variants starts without a download.',
         tags: ['Catalog'],
         response: { 200: weightsBody },
       },

@@ -197,7 +197,7 @@ test('aborting a call closes its connection without calling the handler, before 
   expect([early.received.error, late.received.error, client.size()]).toEqual([null, null, 0])
 })
 
-test('a call that is left reads what the upstream sent before it noticed', async () => {
+test('an abandoned call reads what the upstream sent before it noticed', async () => {
   const ended: boolean[] = []
   const origin = await listen(
     (socket) => {

@@ -59,7 +59,7 @@ function NameDialog({ team, onClose }: { team: Team | null; onClose: () => void 
   )
 }
 
-/** The members, each of whom can be taken out, and a search for others. Each change takes effect at once. */
+/** The members, with a button to remove each, and a search for others. Each change takes effect at once. */
 function MembersDialog({ team: { id, name }, onClose }: DialogProps) {
   const { data: teams = [] } = useQuery(teamsQuery)
   const [search, setSearch] = useState('')

@@ -103,7 +103,7 @@ export function getMemoryShare({ memoryShare, parts }: Pick<HostOffer, 'memorySh
   return Math.floor((memoryShare / parts) * 10_000 + 1e-6) / 10_000
 }
 
-/** What an engine can use of a GPU beside others, who may take half of the margin for free. */
+/** The memory that an engine can use of a GPU beside others, which may take half of the margin for free. */
 export function getUsableBytes({ memoryBytes }: Gpu, memoryShare: number, othersBytes: number): number {
   const withOthers = memoryBytes * ((1 + memoryShare) / 2) - othersBytes
   return Math.max(0, Math.min(memoryBytes * memoryShare, withOthers))

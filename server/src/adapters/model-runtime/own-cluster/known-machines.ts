@@ -5,7 +5,7 @@ import { clusterFolder } from './cluster-record.ts'
 
 /** How old the file's last sign of life may be */
 const writeMs = 30_000
-/** A machine that is away for so long is forgotten. */
+/** A machine leaves the list after being away for so long. */
 const forgetMs = 7 * 24 * 3_600_000
 
 interface KnownMachine {

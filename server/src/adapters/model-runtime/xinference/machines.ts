@@ -31,7 +31,7 @@ export async function listMachines(
   return lists.flat()
 }
 
-/** The machines that a supervisor lists. It notices a loss late, so those of the own cluster are asked. */
+/** The machines that a supervisor lists. It notices a loss late, so Berth asks those of the own cluster. */
 async function readMachines(supervisor: Supervisor, isOwn: boolean): Promise<ClusterMachine[]> {
   const [status, info, models] = await Promise.all([
     supervisor.get('/status', schemas.status),

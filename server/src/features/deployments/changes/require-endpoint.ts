@@ -29,7 +29,7 @@ export function refuseEngineSettings(modelName: string, given: object): void {
 }
 
 /**
- * Keeps the endpoint of a variant until the transaction ends. Throws `model_not_deployable` if it is gone,
+ * Keeps the endpoint of a variant until the transaction ends. Throws `model_not_deployable` after its deletion,
  * and `external_not_allowed`.
  */
 export async function requireEndpoint(

@@ -4,7 +4,7 @@ import { listMemberIds } from '../../organizations/memberships.ts'
 import { holdTeams } from '../../teams/hold-teams.ts'
 import type { Deployment } from '../state/store.ts'
 
-/** Throws `validation_failed` for teams and people of other organizations, or for nobody. */
+/** Throws `validation_failed` for teams and people of other organizations, and for an empty list. */
 export async function requireSharees(
   transaction: DatabaseTransaction,
   { organization_id: organizationId, shared_with: sharedWith }: Deployment,

@@ -32,7 +32,7 @@ const lossCodes: ReadonlySet<FailureCode> = new Set(['engine_crashed', 'engine_u
 const restartWindow = 10 * 60_000
 
 /**
- * Decides what follows when an instance can't serve, whatever the cause: no other place does. Beside other
+ * Decides what follows when an instance can't serve, for every cause: no other place does. Beside other
  * instances, it restarts once or is given up. A deployment that served with other settings gets them back. A
  * woken one without hardware sleeps on. One that has served is started again (`planAttempt`); only a first
  * start fails. `alert` tells the cause, unless the last failure had the same.

@@ -7,7 +7,7 @@ const minute = 60 * second
 
 /** So long a first start is tried again. */
 const firstStartPatience = minute
-/** A pause from which on the hardware is given back */
+/** The pause from which on Berth releases the hardware */
 const longPause = minute
 /** After so long without success, the deployment sleeps. */
 const outagePatience = 60 * minute

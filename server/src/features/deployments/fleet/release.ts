@@ -16,7 +16,7 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
   const at = deps.clock()
   const hardware = hardwareOf(instance)
   const hadHardware = instance.started_at !== null
-  // Before the release is written, so that nobody else gets the hardware first.
+  // Before the release is written: no other deployment may get the hardware first.
   if (hadHardware && hardware !== null) await offerFreeHardware(deps.db, hardware)
   const next = await moveInstance(
     context,

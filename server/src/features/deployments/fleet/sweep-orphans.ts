@@ -27,7 +27,7 @@ async function listOrphansOf(db: Deps['db'], runtime: ModelRuntime): Promise<Orp
   const live = await findLiveInstances(db, ids)
   const suspects = ids.filter((id) => !live.has(id))
   if (suspects.length === 0) return []
-  // An engine that was released between the two reads is gone from the runtime by now.
+  // The runtime no longer lists an engine that was released between the two reads.
   const held = new Set(await runtime.listEngineIds())
   return suspects.flatMap((id) => (held.has(id) ? { runtime, id } : []))
 }

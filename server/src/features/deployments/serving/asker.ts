@@ -1,6 +1,6 @@
 import type { Person, Viewer } from '../../../base/viewer.ts'
 
-/** Who asks for a model: the viewer, or somebody for whom a program asks. */
+/** The person who asks for a model: the viewer, or the person that a program names. */
 export interface Asker {
   viewer: Viewer
   /** The member whom the program named, with the standing in its organization; null for nobody */
@@ -14,7 +14,7 @@ export function userIdOf({ viewer, member }: Asker): number {
   return (member ?? viewer).userId
 }
 
-/** Who must all have access: the program's own rights limit those of whom it names. */
+/** All need access: the program's own rights limit those of the person that it names. */
 export function personsOf({ viewer, member }: Asker): Person[] {
   return member === null ? [viewer] : [viewer, member]
 }

@@ -15,7 +15,7 @@ export function deriveEngineKey(secretKey: string, deploymentId: string): string
   return deriveKey(secretKey, 'engine', deploymentId).toString('base64url')
 }
 
-/** Separates the cached prompts of organizations or people. It is secret, so nobody can probe with it. */
+/** Separates the cached prompts of organizations or people. It is secret, so it can't be used to probe. */
 export function deriveCacheSalt(
   secretKey: string,
   scope: CacheScope,

@@ -33,7 +33,7 @@ export interface ServingDeployment extends DeploymentOwnership {
   baseModelName: string
   /** A further name for requests; null for none */
   alias: string | null
-  /** Its place in the order of the alias by which a request names it; null without an order. */
+  /** Its place in the order of the request's alias; null without an order. */
   aliasOrder: number | null
   modelType: ModelType
   /** Format of the weights */

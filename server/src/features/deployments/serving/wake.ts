@@ -82,7 +82,7 @@ async function wake(
       woken_at: at,
       desired_instances: deployment.min_instances,
       refusal: null,
-      // One attempt, for which requests wait
+      // One attempt; requests wait for it
       recovery: deployment.recovery && { ...deployment.recovery, next_at: null },
       ...(isAsleep ? { status: 'provisioning' } : {}),
     },

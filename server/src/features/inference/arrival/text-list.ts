@@ -8,7 +8,7 @@ const burst = 64
 
 /**
  * Counts the texts of a member of valid JSON that is a text or a list of texts. Throws the caller's 400 that
- * names the first item that is none. It can pause after any number of bytes.
+ * names the first other item. It can pause after any number of bytes.
  */
 export class TextListWalk {
   readonly #body: Buffer

@@ -44,7 +44,7 @@ const completion = z
       .array(
         z.looseObject({
           index: z.int().describe('Position among the choices: those of the first prompt come first'),
-          text: z.string().describe('The completion; in a stream, what the model added'),
+          text: z.string().describe('The completion; in a stream, the added text'),
           logprobs: z.looseObject({}).nullish().describe('The log probabilities that `logprobs` asks for'),
           finish_reason: z
             .string()

@@ -9,7 +9,7 @@ const leadingRole = /^\[\s*\{\s*(?:"type"\s*:\s*"message"\s*,\s*)?"role"\s*:\s*$
 /** Clients write no longer start. */
 const longestStart = 100
 
-/** A conversation with more messages stays unchanged, so that none blocks the process. */
+/** A conversation with more messages stays unchanged: long ones would block the process. */
 const maxMessages = 10_000
 
 type Body = Pick<ReadBody, 'bytes' | 'members'>
@@ -55,7 +55,7 @@ function findRoles(bytes: Buffer, { start, end }: Place): { first: number; isOnl
 }
 
 /**
- * Edits of a chat for engines that give templates the messages as they are. The system texts at the start
+ * Edits of a chat for engines that give templates the unchanged messages. The system texts at the start
  * become one. Each later one becomes a message of the user in its place, so that the start of the prompt
  * stays the same. It joins its neighbors of the user, because some templates refuse two in a row.
  */

@@ -9,7 +9,7 @@ const readTokens = /"cache_read_input_tokens"\s*:\s*([1-9]\d*)/
 const longestLine = 64 * 1024
 const longestCount = 256
 
-/** Sets the counts of cached tokens to 0 in a text, so that nobody probes colleagues' prompts. */
+/** Sets the counts of cached tokens to 0 in a text, so that callers can't probe colleagues' prompts. */
 export function hideCachedTokens(text: string): string {
   if (!text.includes('cache') && !text.includes('prompt_n')) return text
   const read = Number(readTokens.exec(text)?.[1] ?? 0)

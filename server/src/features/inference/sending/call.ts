@@ -156,7 +156,7 @@ class Call implements HeldCallSteps, Fallback {
     }
   }
 
-  /** The request for these targets; null if the caller is gone. Throws the error for the caller. */
+  /** The request for these targets; null if the caller has left. Throws the error for the caller. */
   #prepare(found: readonly EngineTarget[], request: InferenceRequest): Arrival | null {
     const caller = this.#caller
     const persons = personsOf(caller.asker)

@@ -37,7 +37,7 @@ export interface EngineRequestOwner {
   readonly dropsRefusals: boolean
   /** No response has begun, and no other engine is known. `hasMoved`: the request may have broken one. */
   onUnanswered(error: UpstreamError, hasMoved: boolean): void
-  /** The engine takes no request now, whatever it asks for; `brokenBy` is null if the engine said so. */
+  /** The engine takes no request of any kind now; `brokenBy` is null if the engine said so. */
   giveUp(error: unknown, brokenBy: 'engine' | null): void
   /** No engine gave a complete response; `brokenBy` is null if this server is to blame. */
   fail(error: unknown, brokenBy: 'engine' | null): void

@@ -510,7 +510,7 @@ export class Exchange
   }
 }
 
-/** The states in which no part of an engine's answer has gone to the caller. */
+/** The states before the first part of an engine's answer goes to the caller. */
 function mayLeave(state: ExchangeState): state is 'queued' | 'sent' | 'complete' {
   return state === 'queued' || state === 'sent' || state === 'complete'
 }

@@ -18,11 +18,11 @@ type Deps = Pick<Services, 'db' | 'clock'>
 
 /** A deployment that a request can be sent to. */
 export interface FoundDeployment extends ServingDeployment {
-  /** The alias by which the request names it has deployments of later orders. */
+  /** The request's alias has deployments of later orders. */
   fallsBack: boolean
 }
 
-/** Which of the deployments that a name reaches are meant. */
+/** Selects among the deployments that a name reaches. */
 export interface TargetScope {
   /** Only those of later orders of the alias; 0 for all */
   after: number
@@ -71,7 +71,7 @@ export async function findTargets(
   throw newest.aliasOrder === null ? error : new UnavailableError(newest, error)
 }
 
-/** The deployments that may serve the asker's requests. Throws the refusal if there are none. */
+/** The deployments that may serve the asker's requests. Throws the refusal if the list is empty. */
 function listCandidates(
   { clock }: Pick<Deps, 'clock'>,
   asker: Asker,

@@ -92,7 +92,7 @@ export async function loadTargets(
 ): Promise<readonly EngineTarget[]> {
   const load = async () => {
     const value = await readTargets(deps, asker, model, { after })
-    // What others share can be taken back; what is one's own only changes its place.
+    // Others can end their sharing; an own deployment only changes its place.
     const { userId } = asker.viewer
     const survives = asker.member === null && value.every(({ ownerId }) => ownerId === userId)
     return { value, userId, survives }

@@ -81,7 +81,7 @@ export class HeldCall implements HeldRequest {
     this.#start().catch((error: unknown) => this.#steps.fail(error, null))
   }
 
-  /** Proceeds at other deployments, with the patience that is left. */
+  /** Proceeds at other deployments, with the remaining patience. */
   proceedAs(caller: Caller): void {
     this.#caller = caller
     this.proceed()

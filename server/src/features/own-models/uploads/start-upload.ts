@@ -71,7 +71,7 @@ const activeMilliseconds = 10 * 60_000
 
 /**
  * Counts what unfinished uploads of the organization still need. Those of others keep free as much as has
- * arrived, so that nobody reserves the disk by announcements.
+ * arrived, so that announcements alone can't reserve the disk.
  */
 async function assertRoom(
   deps: Pick<Services, 'db' | 'config' | 'clock'>,

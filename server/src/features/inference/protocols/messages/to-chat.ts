@@ -106,7 +106,7 @@ function readTexts(blocks: unknown, path: string): string {
 /** A message of the request. */
 interface Place {
   path: string
-  /** It is the last one: what the engine can't take is refused. In earlier ones a sentence replaces it. */
+  /** It is the last one: a block that the engine can't take is refused. In earlier ones a sentence replaces it. */
   isNew: boolean
   facts: DeploymentFacts
 }

@@ -43,7 +43,7 @@ export function toChatTools(request: JsonObject): ChatTools {
 /** The types of hosted tools have a date, such as `web_search_20250305`. */
 const hostedType = /"type"\s*:\s*"(?:[a-z_]+_20\d{6}|mcp_toolset)"/
 
-/** True for tools that only Anthropic's models know, of which engines have no schema. */
+/** True for tools that only Anthropic's models know. Engines have no schema of them. */
 export function hasHostedTools({ bytes, members }: ReadBody): boolean {
   const tools = members.findLast(({ name }) => name === 'tools')
   return tools !== undefined && hostedType.test(bytes.toString('latin1', tools.start, tools.end))

@@ -53,7 +53,7 @@ export function toChat(request: JsonObject, facts: DeploymentFacts): ChatRequest
 /** An item of the input. */
 interface Place {
   path: string
-  /** It is the last one: what the engine can't take is refused. In earlier ones a sentence replaces it. */
+  /** It is the last one: a part that the engine can't take is refused. In earlier ones a sentence replaces it. */
   isNew: boolean
   facts: DeploymentFacts
 }

@@ -111,7 +111,7 @@ function describeFunction(tool: JsonObject, path: string): JsonObject {
   }
 }
 
-/** A custom tool takes one text, of which a grammar may say more. Engines can't enforce that in a call. */
+/** A custom tool takes one text, perhaps with a grammar. Engines can't enforce that in a call. */
 function describeCustom({ description, format }: JsonObject, path: string): JsonObject {
   const given = readOptionalText(description, `${path}.description`)
   const grammar = format === undefined || format === null ? '' : describeGrammar(format, `${path}.format`)
