@@ -71,7 +71,10 @@ export class RunningDatabase {
 
   #watchFor({ pid, child }: Postmaster): void {
     if (child !== undefined) {
-      child.once('exit', (code, signal) => void this.#onExit(`exited unexpectedly (${signal ?? code})`))
+      const onExit = () => void this.#onExit(`exited unexpectedly (${exitOf(child)})`)
+      // It may have exited since it answered.
+      if (exitOf(child) === undefined) child.once('exit', onExit)
+      else onExit()
     } else if (this.#events.onInterrupted !== undefined) {
       void this.#waitUntilGone(pid).then(() => this.#onExit(`(process ${pid}) exited unexpectedly`))
     }
@@ -138,8 +141,8 @@ export class RunningDatabase {
     }
     this.#postmaster = postmaster
     this.#startedAt = performance.now()
-    this.#watchFor(postmaster)
     this.#instance.log(`PostgreSQL runs again (process ${postmaster.pid})`)
+    this.#watchFor(postmaster)
   }
 
   async #stop(): Promise<void> {
