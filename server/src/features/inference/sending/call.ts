@@ -40,7 +40,11 @@ export function startCall(
   const receivedAt = performance.now()
   const { reply } = arrived
   const { bodyHold, viewer, headers } = arrived.request
-  if (bodyHold) reply.raw.once('close', () => bodyHold.release())
+  if (bodyHold) {
+    reply.raw.once('close', () => bodyHold.release())
+    // The caller may have left while the body was unpacked.
+    if (reply.raw.destroyed) bodyHold.release()
+  }
   const asker = findAsker(deps, viewer, headers)
   const read = route.read(body, deps.inference.slices)
   const start = (found: Asker, request: InferenceRequest) =>

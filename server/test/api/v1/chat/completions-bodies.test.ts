@@ -1,5 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import type { ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
@@ -147,6 +149,26 @@ test('a caller who leaves, an invalid body and an error give the bytes back', as
   await expectStatus(`{"model":"${id}","x":"${long}"`, 400)
   await expectStatus(`{"model":"none","x":"${long}"}`, 404)
   await expectStatus(`{"model":"${id}","x":"${long}"}`, 200)
+})
+
+test('callers who leave while their body is unpacked give the bytes back', async () => {
+  const { person, id } = await register()
+  const packed = gzipSync(JSON.stringify(bodyOf(id, 3 * mebibyte)))
+  const headers = {
+    cookie: person.cookie(),
+    'content-type': 'application/json',
+    'content-encoding': 'gzip',
+    'content-length': packed.length,
+  }
+  for (let milliseconds = 0; milliseconds < 20; milliseconds += 1) {
+    const request = httpRequest(server.url + path, { method: 'POST', headers })
+    request.on('error', () => undefined)
+    await new Promise<void>((resolve) => request.end(packed, resolve))
+    await delay(milliseconds)
+    request.destroy()
+  }
+  const ask = async () => (await person.post(path, bodyOf(id, 3 * mebibyte))).status
+  await vi.waitFor(async () => expect(await ask()).toBe(200), patience)
 })
 
 test('a chunked body counts as it arrives', async () => {
