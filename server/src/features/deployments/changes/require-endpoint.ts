@@ -29,7 +29,7 @@ export function refuseEngineSettings(modelName: string, given: object): void {
 }
 
 /**
- * Keeps the endpoint of a variant until the transaction ends. Throws `model_not_deployable` after its deletion,
+ * Keeps the endpoint of a variant during the transaction. Throws `model_not_deployable` if it was deleted,
  * and `external_not_allowed`.
  */
 export async function requireEndpoint(

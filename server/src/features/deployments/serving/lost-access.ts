@@ -53,7 +53,7 @@ export async function findLostAccess<Each extends Access>(
   })
 }
 
-/** The current state of the members whom programs named. Programs of several organizations may ask at once. */
+/** The current state of named members. Programs of several organizations may ask at once. */
 async function findMembers(db: Database, members: readonly Person[]): Promise<Map<string, Person>> {
   const found = await Promise.all(
     [...Map.groupBy(members, ({ organizationId }) => organizationId)].map(([id, named]) =>

@@ -106,7 +106,7 @@ function readTexts(blocks: unknown, path: string): string {
 /** A message of the request. */
 interface Place {
   path: string
-  /** It is the last one: a block that the engine can't take is refused. In earlier ones a sentence replaces it. */
+  /** True for the last one, which must be whole; in others, a sentence replaces what engines can't take. */
   isNew: boolean
   facts: DeploymentFacts
 }

@@ -53,7 +53,7 @@ export function toChat(request: JsonObject, facts: DeploymentFacts): ChatRequest
 /** An item of the input. */
 interface Place {
   path: string
-  /** It is the last one: a part that the engine can't take is refused. In earlier ones a sentence replaces it. */
+  /** True for the last one, which must be whole; in others, a sentence replaces what engines can't take. */
   isNew: boolean
   facts: DeploymentFacts
 }
