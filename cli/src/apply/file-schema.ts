@@ -39,7 +39,7 @@ const policy = z
       .max(10_080)
       .nullable()
       .optional()
-      .describe('Sleep after so many minutes without a request; null: never. Without it, it stays as it is'),
+      .describe('Sleep after so many minutes without a request; null: never. An absent one changes nothing'),
     yields: z.boolean().default(false).describe('Sleep early when another deployment needs the hardware'),
     cache_scope: z
       .enum(['member', 'organization'])
@@ -139,10 +139,7 @@ const deployment = z
 
 const team = z
   .strictObject({
-    members: z
-      .array(email)
-      .optional()
-      .describe('Emails of all its members. Without it, they stay as they are'),
+    members: z.array(email).optional().describe('Emails of all its members. An absent list changes nothing'),
   })
   .describe('A team by its name')
 

@@ -39,7 +39,7 @@ test.each([
   },
 )
 
-test('/readyz is degraded without the database, and not ready once nobody is known anymore', async () => {
+test('/readyz is degraded without the database, and not ready once no session is known anymore', async () => {
   const away = connectDatabase('postgres://somebody@127.0.0.1:1/nowhere', 1, () => {})
   app = buildApp(away.db)
   const isDegraded = async () => (await app.inject('/readyz')).json().status === 'degraded'

@@ -3,9 +3,9 @@ import type { Person, Viewer } from '../../../base/viewer.ts'
 /** The person who asks for a model: the viewer, or the person that a program names. */
 export interface Asker {
   viewer: Viewer
-  /** The member whom the program named, with the standing in its organization; null for nobody */
+  /** The member whom the program named, with the standing in its organization; null without one */
   member: Person | null
-  /** What the program called somebody who is no member; null for nobody */
+  /** The program's name for a person outside the organization; null without one */
   outsideName: string | null
 }
 
