@@ -1,10 +1,6 @@
-import { userIdOf } from '../../deployments/serving/asker.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
-import type { Arrival } from '../arrival/caller.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { ResponseRelay } from '../relay/response-relay.ts'
 import type { StatisticsRecorder } from '../../statistics/recorder.ts'
-import type { EngineTarget } from '../targets/targets.ts'
 
 /** The caller left, the engine failed, the caller lost access (`gateway`), or the server stopped */
 export type BrokenBy = 'caller' | 'engine' | 'gateway' | 'shutdown'
@@ -34,51 +30,6 @@ export interface FinishedExchange {
   readonly endedAt: number
   /** Milliseconds that the gateway added, without time in the queue; null when no response was forwarded */
   readonly overheadMilliseconds: number | null
-}
-
-/** What is known of an exchange when it ends. */
-interface EndedExchange {
-  readonly arrival: Arrival
-  readonly engine: { readonly target: EngineTarget; readonly sentAt: number } | null
-  readonly relay: ResponseRelay | null
-  readonly retry: number
-  readonly brokenBy: BrokenBy | null
-  readonly usage: TokenUsage | null
-  readonly startedAt: number
-  readonly admittedAt: number
-  readonly firstByteAt: number
-  readonly endedAt: number
-}
-
-/** Describes an exchange that has ended. */
-export function describeExchange(exchange: EndedExchange): FinishedExchange {
-  const { engine, brokenBy, usage, firstByteAt } = exchange
-  const { protocol, caller, request, targets, receivedAt } = exchange.arrival
-  const { raw } = caller.reply
-  return {
-    protocol,
-    requestId: caller.request.id,
-    userId: userIdOf(caller.asker),
-    modelName: targets[0]!.modelName,
-    streams: request.streams,
-    retry: exchange.retry,
-    deploymentId: engine === null ? null : engine.target.deploymentId,
-    status: raw.headersSent ? raw.statusCode : 499,
-    brokenBy,
-    usage,
-    receivedAt,
-    waitedMilliseconds: engine === null ? 0 : exchange.admittedAt - exchange.startedAt,
-    firstByteAt,
-    endedAt: exchange.endedAt,
-    overheadMilliseconds: overheadOf(exchange),
-  }
-}
-
-function overheadOf(exchange: EndedExchange): number | null {
-  const { arrival, engine, relay, startedAt, admittedAt, firstByteAt } = exchange
-  if (engine === null || relay === null || relay.forwardedAt === 0) return null
-  const before = startedAt - arrival.receivedAt + (engine.sentAt - admittedAt)
-  return before + relay.forwardedAt - (relay.completeAt > 0 ? relay.completeAt : firstByteAt)
 }
 
 /** Counts an ended exchange in the statistics of its deployment, unless it never reached one. */

@@ -5,19 +5,15 @@ import { UpstreamError } from '../../../gateway/upstream-client/upstream-error.t
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import { userIdOf } from '../../deployments/serving/asker.ts'
 import type { Asker } from '../../deployments/serving/asker.ts'
-import { findUsageTeam } from '../../deployments/serving/usage-team.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
-import type { LoggedRequest } from '../../metering/request-log.ts'
 import type { TokenJournal } from '../../metering/token-journal.ts'
 import type { Arrival, Caller, CallerReply } from '../arrival/caller.ts'
-import { describeExchange } from '../counting/finished-exchange.ts'
-import { readLoggedHead } from '../counting/log-request.ts'
-import type { LoggedHead } from '../counting/log-request.ts'
-import type { BrokenBy, FinishedExchange } from '../counting/finished-exchange.ts'
-import type { RequestSpan } from '../counting/traces.ts'
+import { ExchangeRecord } from '../counting/exchange-record.ts'
+import type { ExchangeRecordDeps } from '../counting/exchange-record.ts'
+import type { BrokenBy } from '../counting/finished-exchange.ts'
 import type { Edit } from '../protocols/body-edits.ts'
 import type { ErrorFacts } from '../protocols/protocol.ts'
-import { hidesCache, openRelay } from '../relay/buffered-relay.ts'
+import { openRelay } from '../relay/buffered-relay.ts'
 import type { RelayOwner, ResponseRelay } from '../relay/response-relay.ts'
 import { openStreamMeter } from '../relay/stream-meter.ts'
 import { modelLost, toGatewayError } from '../targets/gateway-errors.ts'
@@ -30,20 +26,16 @@ import type { Inference } from './inference.ts'
 import type { Revocable } from './revoke-access.ts'
 import type { UnansweredRequest } from './send-again.ts'
 
-export interface ExchangeDeps extends EngineRequestDeps {
+export interface ExchangeDeps extends EngineRequestDeps, ExchangeRecordDeps {
   inference: Omit<
     Inference,
     'members' | 'targets' | 'waking' | 'slices' | 'statistics' | 'inFlight' | 'close'
   >
   tokens: Pick<TokenJournal, 'record' | 'log' | 'write'>
-  /** False if the installation keeps no log of requests */
-  logsRequests: boolean
   /** Resumes the request at an engine that this process doesn't know, or ends it with the error. */
   sendAgain(request: UnansweredRequest, error: unknown): void
   /** The caller's text for an error */
   toPublicError(error: unknown): ErrorFacts
-  /** Called once for each exchange, when it has ended and its tokens are known. */
-  onFinished(exchange: FinishedExchange): void
 }
 
 /**
@@ -87,7 +79,7 @@ export class Exchange
   targets: readonly EngineTarget[]
   openIndex = -1
   readonly userId: number
-  readonly #head: LoggedHead
+  readonly #record: ExchangeRecord
   /** About four bytes of text are a token; others, such as images, are never longer than the context. */
   readonly promptTokens: number
   /** undefined until the request has a choice of targets */
@@ -103,15 +95,6 @@ export class Exchange
   #relay: ResponseRelay | null = null
   /** null unless this left an engine that was processing the request */
   #left: LeftResponse | null = null
-  #usage: TokenUsage | null = null
-  #span: RequestSpan | null = null
-  #brokenBy: BrokenBy | null = null
-  #startedAt = 0
-  #admittedAt = 0
-  #firstByteAt = 0
-  /** Of the engine's response */
-  #status = 0
-  #endedAt = 0
 
   constructor(deps: ExchangeDeps, arrival: Arrival) {
     const { caller, targets, request } = arrival
@@ -121,7 +104,7 @@ export class Exchange
     this.#arrival = arrival
     this.targets = targets
     this.userId = userIdOf(caller.asker)
-    this.#head = readLoggedHead(caller.request.headers)
+    this.#record = new ExchangeRecord(deps, arrival)
     caller.request.hasOwnAccessLog = true
   }
 
@@ -167,7 +150,7 @@ export class Exchange
   }
 
   get traceparent(): string | null {
-    return this.#span === null ? null : this.#span.traceparent
+    return this.#record.traceparent
   }
 
   get target(): EngineTarget {
@@ -202,20 +185,13 @@ export class Exchange
   }
 
   generatedTokens(): number {
-    return (this.#usage ?? this.#partialUsage())?.outputTokens ?? 0
+    return (this.#record.usage ?? this.#partialUsage())?.outputTokens ?? 0
   }
 
   /** Starts the request: immediately when a deployment has room, otherwise from the queue. */
   start(): void {
-    this.#startedAt = performance.now()
-    const { traces, admission, openRequests } = this.#deps.inference
+    const { admission, openRequests } = this.#deps.inference
     openRequests.add(this)
-    if (traces !== null) {
-      const { protocol, caller } = this.#arrival
-      const traceparent = caller.request.headers['traceparent']
-      const parent = typeof traceparent === 'string' ? traceparent : undefined
-      this.#span = traces.begin(protocol, this.targets[0]!.modelName, parent)
-    }
     admission.request(this)
   }
 
@@ -226,7 +202,7 @@ export class Exchange
   }
 
   admit(target: EngineTarget): void {
-    this.#admittedAt = performance.now()
+    this.#record.admit()
     this.#engine = new EngineRequest(this.#deps, this, target, this.#hasReturned)
     this.#move('queued', 'sent')
   }
@@ -292,8 +268,7 @@ export class Exchange
 
   onResponse(head: ResponseHead): Buffer | null {
     this.#move('sent', 'body')
-    this.#firstByteAt = performance.now()
-    this.#status = head.status
+    this.#record.respond(head.status)
     const { countedAt } = this.#arrival.protocol
     // An engine that counts prompts may have to count this one until its response starts.
     if (countedAt === null || this.target.counts.afterAbort !== 'tokenize') this.#releaseBody()
@@ -307,7 +282,7 @@ export class Exchange
     const { request, caller, fallback } = this.#arrival
     if (request.body === '') return
     // The engine may have lost the model.
-    if (fallback !== null && this.#status >= 400) return
+    if (fallback !== null && this.#record.status >= 400) return
     if (typeof request.body !== 'string' && this.#engine!.isBodySent) freeBuffer(request.body)
     request.body = ''
     request.edits = noEdits
@@ -333,13 +308,12 @@ export class Exchange
     if (fallback === null) return void caller.reply.send(error)
     this.#relay?.close()
     this.#relay = null
-    this.#status = 0
-    this.#firstByteAt = 0
+    this.#record.dropResponse()
     this.giveUp(error, null)
   }
 
   onIncomplete(): void {
-    this.#brokenBy = 'engine'
+    this.#record.break('engine')
     this.#logBroken('ended its response before the answer was complete')
   }
 
@@ -368,7 +342,7 @@ export class Exchange
   fail(error: unknown, brokenBy: BrokenBy | null): void {
     const state = this.#state
     if (state === 'failed' || state === 'ended' || state === 'settled') return
-    this.#brokenBy = brokenBy
+    this.#record.break(brokenBy)
     this.#leave(state, 'failed')
     const relay = this.#relay
     const { reply } = this.#arrival.caller
@@ -386,9 +360,8 @@ export class Exchange
   close(): void {
     const state = this.#state
     if (state === 'ended' || state === 'settled') return
-    this.#endedAt = performance.now()
+    this.#record.end(!this.#arrival.caller.reply.raw.writableFinished)
     this.#deps.inference.openRequests.delete(this)
-    if (!this.#arrival.caller.reply.raw.writableFinished) this.#brokenBy ??= 'caller'
     this.#relay?.close()
     this.#leave(state, 'ended')
     this.#settle()
@@ -425,46 +398,11 @@ export class Exchange
 
   /** Meters the request; later calls have no effect. */
   recordUsage(usage: TokenUsage | null): void {
-    if (this.#usage !== null) return
-    const { target } = this
+    if (this.#record.usage !== null) return
     if (usage === null && !this.#isMetered) return
     if (usage === null) this.#logBroken('reported no usage')
     // The request counts, also without tokens.
-    const counted = usage ?? { inputTokens: 0, outputTokens: 0 }
-    this.#usage = counted
-    const endedAt = this.#endedAt > 0 ? this.#endedAt : performance.now()
-    const processingMilliseconds = Math.max(0, Math.round(endedAt - this.#admittedAt))
-    const { logsRequests, tokens } = this.#deps
-    const logged = logsRequests ? this.#toLogged(endedAt) : null
-    const { viewer, member, outsideName } = this.asker
-    const teamId = findUsageTeam(member ?? viewer, target)
-    const caller = { userId: this.userId, outsideName, teamId, processingMilliseconds }
-    tokens.record(target, counted, caller, logged)
-  }
-
-  /** The entry of the request log. Written with the tokens, before the response ends, or else at the end. */
-  #toLogged(endedAt: number): LoggedRequest {
-    const { caller, protocol, request, receivedAt } = this.#arrival
-    const { raw } = caller.reply
-    const target = this.#engine === null ? this.targets[0]! : this.#engine.target
-    const unsent = this.#endedAt > 0 ? 499 : this.#status
-    return {
-      id: caller.request.id,
-      ageMilliseconds: performance.now() - receivedAt,
-      organizationId: target.organizationId,
-      userId: this.userId,
-      deploymentId: target.deploymentId,
-      model: target.modelName,
-      route: protocol.path,
-      status: raw.headersSent ? raw.statusCode : unsent,
-      firstTokenMilliseconds:
-        request.streams && this.#firstByteAt > 0 ? this.#firstByteAt - receivedAt : null,
-      durationMilliseconds: endedAt - receivedAt,
-      client: this.#head.client,
-      retry: this.#head.retry,
-      callerLeft: this.#brokenBy === 'caller',
-      hidesCache: hidesCache({ target, arrival: this.#arrival }),
-    }
+    this.#record.meter(usage ?? { inputTokens: 0, outputTokens: 0 }, this.#arrival, this.target)
   }
 
   /** Records the usage once the caller and the engine have ended. Asks an engine that has sent no count. */
@@ -472,7 +410,7 @@ export class Exchange
     const left = this.#left
     if (this.#state !== 'ended' || left?.isOpen === true) return
     this.#move('ended', 'settled')
-    if (this.#usage !== null) return this.#report()
+    if (this.#record.usage !== null) return this.#report()
     const partial = this.#partialUsage()
     const isAsked =
       this.#isMetered && left !== null && (partial === null || this.target.counts.afterAbort === 'report')
@@ -487,26 +425,8 @@ export class Exchange
     })
   }
 
-  /** Hands on what is known of the request. */
   #report(): void {
-    const engine = this.#engine
-    const usage = this.#usage
-    if (engine !== null) this.#deps.inference.engineTotals.add(engine.target, usage)
-    const finished = describeExchange({
-      arrival: this.#arrival,
-      engine,
-      relay: this.#relay,
-      retry: this.#head.retry,
-      brokenBy: this.#brokenBy,
-      usage,
-      startedAt: this.#startedAt,
-      admittedAt: this.#admittedAt,
-      firstByteAt: this.#firstByteAt,
-      endedAt: this.#endedAt,
-    })
-    this.#span?.end(finished)
-    if (usage === null && this.#deps.logsRequests) this.#deps.tokens.log(this.#toLogged(this.#endedAt))
-    this.#deps.onFinished(finished)
+    this.#record.report({ arrival: this.#arrival, engine: this.#engine, relay: this.#relay })
   }
 }
 
