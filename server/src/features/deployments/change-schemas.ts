@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { entityId, managedBy, optionalField, text, unicodeText } from '../../http/schemas.ts'
 import type { Requirements } from '../placement/choose-instance.ts'
-import type { DeploymentUpdate } from './changes/change-deployment.ts'
+import type { DeploymentUpdate } from './changes/deployment-update.ts'
 import type { SharedWith } from './state/shared-with.ts'
 import { cacheScopes } from './state/tables.ts'
 import { findScheduleError } from './scaling/schedules.ts'
