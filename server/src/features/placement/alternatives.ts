@@ -1,6 +1,8 @@
 import type { ModelVariant } from '../../ports/model-variant.ts'
-import { isSharedOffer, sizeOffer, toServedModel } from './instance-selection.ts'
-import type { PricedOffer, SelectionResult, SelectionRules } from './instance-selection.ts'
+import { isSharedOffer } from './offers.ts'
+import { sizeOffer, toServedModel } from './size-offer.ts'
+import type { SelectionResult } from './instance-selection.ts'
+import type { PricedOffer, SelectionRules } from './offers.ts'
 import { sizeReducedEngine } from './serving-capacity.ts'
 import type { Sizing } from './serving-capacity.ts'
 

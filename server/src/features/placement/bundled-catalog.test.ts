@@ -6,7 +6,7 @@ import { readCatalogFile } from '../catalog/sources/file.ts'
 import { findVariant } from '../catalog/model.ts'
 import { isCommit } from '../catalog/is-commit.ts'
 import { selectInstance } from './instance-selection.ts'
-import type { PricedOffer, SelectionRules } from './instance-selection.ts'
+import type { PricedOffer, SelectionRules } from './offers.ts'
 import { estimateMemory } from './memory-estimate.ts'
 import { noMinimums } from './serving-capacity.ts'
 

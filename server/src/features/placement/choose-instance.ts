@@ -3,13 +3,8 @@ import type { ModelLora, ModelVariant } from '../../ports/model-variant.ts'
 import type { Services } from '../../services.ts'
 import { findHourlyPrice } from '../metering/instance-prices.ts'
 import { selectInstance } from './instance-selection.ts'
-import type {
-  EngineNeeds,
-  PricedOffer,
-  RefusedOffer,
-  SelectionResult,
-  SelectionRules,
-} from './instance-selection.ts'
+import type { SelectionResult } from './instance-selection.ts'
+import type { EngineNeeds, PricedOffer, RefusedOffer, SelectionRules } from './offers.ts'
 import { noMinimums } from './serving-capacity.ts'
 import type { CapacityMinimums } from './serving-capacity.ts'
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { engines, makeOffering } from '../../../test/support/engines.ts'
 import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
 import { chooseVariant } from './choose-variant.ts'
-import type { PricedOffer } from './instance-selection.ts'
+import type { PricedOffer } from './offers.ts'
 import { noMinimums } from './serving-capacity.ts'
 
 /** Layers, KV heads, hidden size and billions of Qwen3, which has heads of 128 values. */

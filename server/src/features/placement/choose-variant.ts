@@ -4,8 +4,10 @@ import { nameFormat } from '../../base/format-names.ts'
 import { findVariant, listMatchingVariants } from '../catalog/model.ts'
 import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
 import { rankFormat } from './gpu-requirements.ts'
-import { compareOffers, isSharedOffer, nameOffer, selectInstance } from './instance-selection.ts'
-import type { PricedOffer, Selection, SelectionRules } from './instance-selection.ts'
+import { selectInstance } from './instance-selection.ts'
+import { compareOffers, isSharedOffer, nameOffer } from './offers.ts'
+import type { Selection } from './instance-selection.ts'
+import type { PricedOffer, SelectionRules } from './offers.ts'
 
 /** The variant that a request gets. */
 export interface ChosenVariant {

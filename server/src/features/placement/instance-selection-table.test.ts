@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { ModelArchitecture, ModelVariant } from '../../ports/model-variant.ts'
 import { makeOffering, serve } from '../../../test/support/engines.ts'
 import { selectInstance } from './instance-selection.ts'
-import type { PricedOffer, SelectionRules } from './instance-selection.ts'
+import type { PricedOffer, SelectionRules } from './offers.ts'
 import { estimateMemory } from './memory-estimate.ts'
 import { noMinimums } from './serving-capacity.ts'
 

@@ -4,7 +4,7 @@ import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import type { ModelVariant } from '../../ports/model-variant.ts'
 import { engines, makeOffering, unknownModel as variant } from '../../../test/support/engines.ts'
 import { selectInstance } from './instance-selection.ts'
-import type { PricedOffer, RefusedOffer, SelectionRules } from './instance-selection.ts'
+import type { PricedOffer, RefusedOffer, SelectionRules } from './offers.ts'
 import { noMinimums } from './serving-capacity.ts'
 
 const GiB = 2 ** 30

@@ -15,7 +15,8 @@ import type { Requirements } from './choose-instance.ts'
 import { chooseVariant } from './choose-variant.ts'
 import type { ChosenVariant } from './choose-variant.ts'
 import { selectInstance } from './instance-selection.ts'
-import type { PricedOffer, Selection, SelectionResult, SelectionRules } from './instance-selection.ts'
+import type { Selection, SelectionResult } from './instance-selection.ts'
+import type { PricedOffer, SelectionRules } from './offers.ts'
 import { queryRuntime } from './query-runtime.ts'
 
 type Deps = Pick<Services, 'db' | 'runtimes' | 'clock' | 'config' | 'log' | 'prices'>

@@ -9,7 +9,7 @@ import { findHourlyPrice } from '../../metering/instance-prices.ts'
 import type { EventContent } from '../state/change-store.ts'
 import { readEngineSpec } from '../serving/engine-spec.ts'
 import { requireAnswers } from '../../placement/choose-instance.ts'
-import { nameOffer } from '../../placement/instance-selection.ts'
+import { nameOffer } from '../../placement/offers.ts'
 import type { Selection, SelectionResult } from '../../placement/instance-selection.ts'
 import { isRecovering } from '../state/recovery.ts'
 import {

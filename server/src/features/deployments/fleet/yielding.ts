@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { notify } from '../../../database/notifications.ts'
 import type { Database } from '../../../database/tables.ts'
 import type { Services } from '../../../services.ts'
-import type { RefusedOffer } from '../../placement/instance-selection.ts'
+import type { RefusedOffer } from '../../placement/offers.ts'
 import type { Instance } from '../state/instance-store.ts'
 import { putToSleepFor } from '../changes/sleep.ts'
 

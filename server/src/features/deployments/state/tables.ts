@@ -1,7 +1,7 @@
 import type { ColumnType, Generated, GeneratedAlways, JSONColumnType } from 'kysely'
 import type { ErrorCode } from '../../../base/error-codes.ts'
 import type { FailureCode, FailureStage } from '../../../ports/engine-failures.ts'
-import type { RefusedOffer } from '../../placement/instance-selection.ts'
+import type { RefusedOffer } from '../../placement/offers.ts'
 import type { EngineOptions, ModelLora, ModelType } from '../../../ports/model-variant.ts'
 import type { InstanceStatus } from './instance-lifecycle.ts'
 import type { EventTransition } from './event-transition.ts'
