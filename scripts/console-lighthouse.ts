@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { launchBrowser, openVisitor } from '../console/test/support/browser.ts'
 import { findChromium } from '../console/test/support/chromium.ts'
 import { measureFirstView } from '../console/test/support/first-view.ts'
@@ -141,4 +142,4 @@ interface Report {
   >
 }
 
-await main(process.argv[2] ?? '')
+await main(parseArgs({ allowPositionals: true }).positionals[0] ?? '')

@@ -3,6 +3,7 @@
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, openVisitor } from '../console/test/support/browser.ts'
 import { seedServer } from '../console/test/support/seed.ts'
@@ -107,5 +108,6 @@ async function growViewport(page: Page, width: number, height: number): Promise<
   if (needed > height) await page.setViewportSize({ width, height: Math.min(needed, 4_000) })
 }
 
-const [folder = 'screenshots', wanted = ''] = process.argv.slice(2)
+// An option is an error, and no folder's name.
+const [folder = 'screenshots', wanted = ''] = parseArgs({ allowPositionals: true }).positionals
 await main(resolve(folder), wanted)
