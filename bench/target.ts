@@ -10,6 +10,9 @@ export interface Surroundings {
   cleanup: AsyncDisposableStack
 }
 
+/** The name of the model only, or all: it composes responses with more fields, and its own time in streams */
+export type Rewrites = 'model' | 'all'
+
 export interface Running {
   /** The processes whose CPU and memory are the target's */
   pids: number[]
@@ -19,8 +22,8 @@ export interface Running {
   ports: { whole: number; stream: number }
   /** What callers must send along, as lines of a head */
   headers: Record<string, string>
-  /** True if it composes responses: with its model name, more fields, and its own time in streams */
-  rewrites?: boolean
+  /** What it changes in responses; omitted for nothing */
+  rewrites?: Rewrites | undefined
   stop(): Promise<void>
 }
 

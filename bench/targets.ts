@@ -58,7 +58,7 @@ export const targets: readonly Target[] = [
       const { startBerth: startEarlier } = await import(join(earlier!, 'bench/targets/berth.ts'))
       const start = await startEarlier(around)
       // Early versions leave the engine's name of the model in responses.
-      return async () => ({ ...(await start()), rewrites: true })
+      return async () => ({ ...(await start()), rewrites: 'model' as const })
     },
   },
   {

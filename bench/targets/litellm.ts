@@ -33,7 +33,7 @@ export async function startLiteLlm(around: Surroundings): Promise<() => Promise<
     },
     args: (port) => ['--host', '127.0.0.1', '--port', String(port), '--config', config, '--num_workers', '1'],
     headers: { authorization: `Bearer ${key}` },
-    rewrites: true,
+    rewrites: 'all',
     // Its imports alone take 7 s of CPU, so on a busy machine the start takes minutes.
     patience: 600,
   })
