@@ -15,7 +15,13 @@ export async function probe(
 ): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'accept-encoding': 'identity', ...headers },
+    // The next process of a target may get the same port, where a connection of the last one is gone.
+    headers: {
+      'content-type': 'application/json',
+      'accept-encoding': 'identity',
+      connection: 'close',
+      ...headers,
+    },
     body: requestBody,
   })
   const text = await response.text()
@@ -30,7 +36,7 @@ export async function probe(
         : isWholeStream(text, { events: answer.events, model, rewrites })
   if (!right) throw new Error(`${target} sent an unexpected response: ${text.slice(0, 500)}`)
   const file = join(folder, `expect-${target}-${name}`)
-  // The comparison of masked bytes is slower, and spares the target work, because its caller reads less often.
+  // Masked bytes take longer to compare. A caller that is slower reads less often, which spares the target.
   await writeFile(file, rewrites === 'all' ? maskTimes(text) : text)
   return file
 }
