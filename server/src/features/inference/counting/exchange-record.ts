@@ -32,8 +32,8 @@ interface Ended {
 }
 
 /**
- * The times, tokens and end of one exchange, for metering, the request log, statistics and traces. Times are by
- * `performance.now()`, and 0 until they come. A class: instances share methods.
+ * The times, tokens and end of one exchange, for metering, the request log, statistics and traces. Times are
+ * by `performance.now()`, and 0 until they come. A class: instances share methods.
  */
 export class ExchangeRecord {
   readonly #deps: ExchangeRecordDeps
