@@ -15,7 +15,7 @@ export async function probe(
 ): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, {
     method: 'POST',
-    // The next process of a target may get the same port, where a connection of the last one is gone.
+    // A kept connection would break if another process gets this port later.
     headers: {
       'content-type': 'application/json',
       'accept-encoding': 'identity',

@@ -10,7 +10,7 @@ export interface Surroundings {
   cleanup: AsyncDisposableStack
 }
 
-/** The name of the model only, or all: it composes responses with more fields, and its own time in streams */
+/** `all`: it composes responses, with more fields and its own times. `model`: it only renames the model. */
 export type Rewrites = 'model' | 'all'
 
 export interface Running {

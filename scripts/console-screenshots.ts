@@ -108,6 +108,6 @@ async function growViewport(page: Page, width: number, height: number): Promise<
   if (needed > height) await page.setViewportSize({ width, height: Math.min(needed, 4_000) })
 }
 
-// An option is an error, and no folder's name.
+// An unknown option must not become a folder.
 const [folder = 'screenshots', wanted = ''] = parseArgs({ allowPositionals: true }).positionals
 await main(resolve(folder), wanted)

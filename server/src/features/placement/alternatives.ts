@@ -1,10 +1,10 @@
 import type { ModelVariant } from '../../ports/model-variant.ts'
-import { isSharedOffer } from './offers.ts'
-import { sizeOffer, toServedModel } from './size-offer.ts'
 import type { SelectionResult } from './instance-selection.ts'
+import { isSharedOffer } from './offers.ts'
 import type { PricedOffer, SelectionRules } from './offers.ts'
 import { sizeReducedEngine } from './serving-capacity.ts'
 import type { Sizing } from './serving-capacity.ts'
+import { sizeOffer, toServedModel } from './size-offer.ts'
 
 /** What a model would get on another instance type. */
 export interface Alternative {

@@ -5,8 +5,8 @@ import { findVariant, listMatchingVariants } from '../catalog/model.ts'
 import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
 import { rankFormat } from './gpu-requirements.ts'
 import { selectInstance } from './instance-selection.ts'
-import { compareOffers, isSharedOffer, nameOffer } from './offers.ts'
 import type { Selection } from './instance-selection.ts'
+import { compareOffers, isSharedOffer, nameOffer } from './offers.ts'
 import type { PricedOffer, SelectionRules } from './offers.ts'
 
 /** The variant that a request gets. */

@@ -37,6 +37,7 @@ export type DeploymentUpdate = {
   policy?: { [Name in keyof Policy]?: Policy[Name] | undefined }
 }
 
+/** The columns that a change sets. */
 export type ChangedColumns = Partial<
   Pick<
     Deployment,

@@ -15,9 +15,12 @@ export type Policy = Pick<
   | 'schedules'
 >
 
+/** The names of LoRAs in sentences. */
 export function listLoras(adapters: readonly ModelLora[]): string {
   return adapters.map(({ modelName }) => modelName).join(', ')
 }
+
+// Each function below returns a sentence for the history of a deployment.
 
 export function describeLoras(adapters: readonly ModelLora[]): string {
   return adapters.length === 0

@@ -77,6 +77,7 @@ export class ExchangeRecord {
     this.#admittedAt = performance.now()
   }
 
+  /** The engine's response begins. */
   respond(status: number): void {
     this.#firstByteAt = performance.now()
     this.#status = status
@@ -88,6 +89,7 @@ export class ExchangeRecord {
     this.#status = 0
   }
 
+  /** Notes who broke the exchange; null for nobody, such as when the queue is full. */
   break(by: BrokenBy | null): void {
     this.#brokenBy = by
   }

@@ -418,8 +418,8 @@ export class Exchange
       if (partial !== null) this.recordUsage(partial)
       return this.#report()
     }
-    this.#deps.inference.abortedRequests.count(this.#arrival, this.target, (told) => {
-      const usage = told ?? partial
+    this.#deps.inference.abortedRequests.count(this.#arrival, this.target, (counted) => {
+      const usage = counted ?? partial
       if (usage !== null) this.recordUsage(usage)
       this.#report()
     })
